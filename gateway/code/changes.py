@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from gateway.code.languages.facts import Expr, FileFacts
+from gateway.code.languages.facts import Expr, FileFacts, last_part
 
 _DEPTH = 6
 
@@ -32,7 +32,7 @@ def _meanings(facts: FileFacts) -> dict[str, list[object]]:
         return tuple(plain(each, depth + 1) if isinstance(each, list) else each for each in expr)
 
     for definition in facts.definitions[1:]:
-        found[definition.name].append(
+        found[last_part(definition.name)].append(
             (
                 definition.kind,
                 facts.definitions[definition.parent].name,

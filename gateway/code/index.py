@@ -9,7 +9,8 @@ from __future__ import annotations
 import hashlib
 import posixpath
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,21 +19,23 @@ import apsw
 from gateway.base.errors import HearthError
 from gateway.base.redact import MARK, take_secrets
 from gateway.code.changes import changed_names
-from gateway.code.languages.facts import DECODER, ENCODER, VERSION, FileFacts
+from gateway.code.languages.facts import DECODER, ENCODER, VERSION, FileFacts, last_part
 from gateway.code.languages.parse import is_code, parse
+from gateway.code.outline import ranks
 from gateway.code.parts import code_parts, document_parts
 from gateway.code.resolving.files import Namesakes, resolve_file
 from gateway.code.resolving.resolver import Resolver
 from gateway.code.resolving.values import Value
 from gateway.code.resolving.view import Modules, module_name
-from gateway.code.walk import FoundFile, Walk, unsuitable, walk
+from gateway.code.walk import FoundFile, Walk, check_root, unsuitable, walk
 from gateway.store.code import files as store
-from gateway.store.code import projects
+from gateway.store.code import graph, projects
 from gateway.store.db import Database
 
 _AT_ONCE = 40  # files of a transaction
 _ROUNDS = 5  # of following arguments to parameters; the later ones only for
 _MANY = 40  # files at most
+_UNRANKED = 0.02  # share of new definitions from which on all are ranked again
 _NO_FACTS = FileFacts([])
 
 Progress = Callable[[str, int, int], None]  # what is being done, how many of how many
@@ -55,6 +58,15 @@ class _Read(NamedTuple):
     lines: list[str]
 
 
+class _Resolved(NamedTuple):
+    """What resolving a file has found."""
+
+    row: store.FileRow
+    sites: list[store.NewSite]
+    lookups: set[str]
+    arguments: set[store.Argument]
+
+
 class ProjectIndexer:
     """Brings one project up to date."""
 
@@ -66,63 +78,58 @@ class ProjectIndexer:
         self._root = Path(project.path)
 
     def run(self) -> Indexed:
-        """Index what has changed since the last time. Raises HearthError when the folder is gone or unreadable."""
+        """Index what has changed since the last time.
+
+        Raises HearthError when the folder is gone or unreadable, also from one moment to the next. The index stays.
+        """
         try:
-            found = walk(self._root, self._project.excludes, docs=self._project.docs)
+            return self._run()
         except HearthError as error:
             problem = error.message
             if self._project.problem != problem:
                 self._database.write_sync(lambda c: projects.set_problem(c, self._project.id, problem))
             raise
+
+    def _run(self) -> Indexed:
+        found = walk(self._root, self._project.excludes, docs=self._project.docs)
         known = {row.path: row for row in self._read(lambda c: store.files_of(c, self._project.id))}
         packages = {posixpath.dirname(each.path) for each in found.files if each.path.endswith("__init__.py")}
-        names, changed = set[str](), set[int]()
         parsed = 0
         there = {each.path for each in found.files}
-        stale = [each for each in found.files if self._is_stale(each, known.get(each.path))]
+        stale = [each for each in found.files if _is_stale(each, known.get(each.path), packages)]
         for start in range(0, len(stale), _AT_ONCE):
-            batch = []
+            batch, names = [], set[str]()
             for each in stale[start : start + _AT_ONCE]:
-                read = self._file(each, known.get(each.path), packages, found)
+                before = known.get(each.path, _NONE)
+                read = self._file(each, before, packages, found)
                 if read is None:
                     there.discard(each.path)
-                elif (
-                    read.row.hash != (before := known.get(each.path, _NONE)).hash
-                    or read.row.module != before.module
-                ):
+                elif (read.row.hash, read.row.module) != (before.hash, before.module):
                     batch.append(read)
-                    names |= changed_names(self._facts(before.hash), read.facts)
+                    same_format = before.version == VERSION
+                    names |= changed_names(self._facts(before.hash) if same_format else _NO_FACTS, read.facts)
+                    names |= {_module_of(each.path)} if before is _NONE else set()
             if batch:
-                changed |= set(self._database.write_sync(lambda c, batch=batch: self._put(c, batch)))  # type: ignore[misc]
+                self._database.write_sync(partial(self._put, batch=batch, names=names))
             parsed += len(batch)
             self._progress("parsing", min(start + _AT_ONCE, len(stale)), len(stale))
         gone = [row for path, row in known.items() if path not in there]
-        for row in gone:
-            names |= changed_names(self._facts(row.hash), _NO_FACTS) | {
-                posixpath.splitext(row.path)[0].rpartition("/")[2]
-            }
-        names |= set(_new_modules(there - known.keys()))
-        if gone:
-            self._database.write_sync(lambda c: store.delete_files(c, [row.id for row in gone]))
-        resolved = self._resolve(changed, names) if changed or gone else 0
-        if changed or gone or self._project.indexed_at is None or self._project.problem:
+        check_root(self._root)
+        self._delete(gone)
+        resolved = self._resolve()
+        if parsed or gone or resolved or self._project.indexed_at is None or self._project.problem:
             self._database.write_sync(self._finish)
+            self._rank()
         return Indexed(parsed, resolved, len(gone), found)
 
     def _read(self, fn: Callable[[apsw.Connection], list[store.FileRow]]) -> list[store.FileRow]:
         return self._database.read_sync(fn)
 
-    @staticmethod
-    def _is_stale(found: FoundFile, known: store.FileRow | None) -> bool:
-        return known is None or (known.size, known.mtime_ns) != (found.size, found.mtime_ns)
-
     def _facts(self, digest: bytes) -> FileFacts:
         stored = self._database.read_sync(lambda c: store.facts_of(c, digest)) if digest else None
         return DECODER.decode(stored) if stored is not None else _NO_FACTS
 
-    def _file(
-        self, found: FoundFile, known: store.FileRow | None, packages: set[str], walked: Walk
-    ) -> _Read | None:
+    def _file(self, found: FoundFile, known: store.FileRow, packages: set[str], walked: Walk) -> _Read | None:
         """Read and parse a file; None when it vanished or its content excludes it."""
         try:
             source = (self._root / found.path).read_bytes()
@@ -132,14 +139,14 @@ class ProjectIndexer:
         if reason := unsuitable(source):
             walked.left_out[reason] = walked.left_out.get(reason, 0) + 1
             return None
-        module = posixpath.splitext(found.path)[0] if is_code(found.language) else ""
-        if found.language == "python":
-            module = module_name(found.path, packages)
+        module = _module(found, packages)
         digest = hashlib.blake2b(
             f"{VERSION} {found.language} {module}\0".encode() + source, digest_size=16
         ).digest()
-        row = store.FileRow(0, found.path, module, found.language, digest, found.size, found.mtime_ns)
-        if known is not None and known.hash == digest:
+        row = store.FileRow(
+            0, found.path, module, found.language, digest, found.size, found.mtime_ns, VERSION
+        )
+        if known.hash == digest:
             return _Read(row, _NO_FACTS, [])
         text, secrets = without_secrets(source.decode("utf-8", "replace"))
         facts = _NO_FACTS
@@ -149,29 +156,52 @@ class ProjectIndexer:
                 facts = parse(found.language, module.rpartition(".")[2], source, secrets)
         return _Read(row, facts, text.splitlines())
 
-    def _put(self, connection: apsw.Connection, batch: Sequence[_Read]) -> list[int]:
-        """Store files with their definitions and text; returns their ids."""
-        written = []
+    def _put(self, connection: apsw.Connection, batch: Sequence[_Read], names: set[str]) -> None:
+        """Store files with their definitions and text; what looked up one of the names is to be resolved again."""
+        store.reopen_files_that_looked_up(connection, self._project.id, names)
         for row, facts, lines in batch:
             file = store.put_file(connection, self._project.id, row)
-            written.append(file)
             if facts.definitions:
                 store.put_facts(connection, row.hash, ENCODER.encode(facts))
                 store.put_definitions(connection, file, definition_rows(row.module, facts))
                 store.put_parts(connection, file, code_parts(row.path, lines, facts))
             else:
                 store.put_parts(connection, file, document_parts(row.path, lines, row.language))
-        return written
+
+    def _delete(self, gone: Sequence[store.FileRow]) -> None:
+        names = {_module_of(row.path) for row in gone}
+        for row in gone:
+            if row.version == VERSION:
+                names |= changed_names(self._facts(row.hash), _NO_FACTS)
+
+        def delete(connection: apsw.Connection) -> None:
+            store.reopen_files_that_looked_up(connection, self._project.id, names)
+            store.delete_files(connection, [row.id for row in gone])
+
+        if gone:
+            self._database.write_sync(delete)
 
     def _finish(self, connection: apsw.Connection) -> None:
         projects.drop_unused_facts(connection)
         projects.set_indexed(connection, self._project.id, None)
 
-    def _resolve(self, changed: set[int], names: set[str]) -> int:
-        """Resolve changed files, those that looked up changed names, and those whose parameters get other values."""
+    def _rank(self) -> None:
+        """Rank the definitions, unless few are new: small changes hardly move the others."""
+        every, new = self._database.read_sync(lambda c: graph.unranked(c, self._project.id))
+        if new > every * _UNRANKED:
+            found = self._database.read_sync(lambda c: ranks(c, self._project.id))
+            self._database.write_sync(lambda c: graph.put_ranks(c, found))
+
+    def _resolve(self) -> int:
+        """Resolve changed files, those that looked up changed names, and those whose parameters get other values.
+
+        What is left to do is in the database: after an interruption the next run goes on.
+        """
         project = self._project.id
+        waiting = self._database.read_sync(lambda c: store.pending_files(c, project))
+        if not waiting:
+            return 0
         rows = self._read(lambda c: store.files_of(c, project))
-        code = {row.id for row in rows if is_code(row.language)}
         namesakes, ids = Namesakes(), dict[tuple[int, int], int]()
         for file, ordinal, number, name in self._database.read_sync(
             lambda c: store.definition_names(c, project)
@@ -180,50 +210,65 @@ class ProjectIndexer:
             if name:
                 namesakes.by_name.setdefault(name, []).append((file, ordinal))
         places = {number: place for place, number in ids.items()}
-        waiting = changed | self._database.read_sync(lambda c: store.files_that_looked_up(c, project, names))
         passed = self._database.read_sync(lambda c: store.arguments_of(c, project))
         modules = Modules(rows, lambda digest: self._database.read_sync(lambda c: store.facts_of(c, digest)))
         done = set[int]()
         for turn in range(_ROUNDS):
-            todo = sorted(waiting & code)
+            todo = sorted(waiting)
             if not todo or (turn > 1 and len(todo) > _MANY):
                 break
             resolver = Resolver(modules, incoming(passed.values(), places))
-            touched = set[int]()  # callees to which something else goes than before
+            waiting = set()  # files with callees to which something else goes than before
             for start in range(0, len(todo), _AT_ONCE):
-                results = []
+                results: list[_Resolved] = []
                 for file in todo[start : start + _AT_ONCE]:
                     resolver.begin_file()
                     sites, arguments = resolve_file(resolver, modules.view(file), ids, namesakes)
-                    before = passed.get(file, set())
-                    touched |= {each.callee for each in before ^ arguments}
+                    changed = passed.get(file, set()) ^ arguments
+                    waiting |= {places[each.callee][0] for each in changed if each.callee in places}
                     passed[file] = arguments
-                    results.append((file, sites, resolver.lookups, arguments))
-                self._database.write_sync(lambda c, results=results: _put_sites(c, results))  # type: ignore[misc]
+                    results.append(_Resolved(modules.rows[file], sites, resolver.lookups, arguments))
+                again = frozenset(waiting)
+                self._database.write_sync(partial(_put_sites, results=results, again=again))
                 self._progress(
                     "resolving" if not turn else "following arguments", start + len(results), len(todo)
                 )
-            done |= waiting & code
-            waiting = {places[callee][0] for callee in touched if callee in places}
+            done |= set(todo)
+        self._database.write_sync(lambda c: store.set_pending(c, waiting, pending=False))
         return len(done)
 
 
-def _new_modules(paths: Iterable[str]) -> Iterator[str]:
-    """Last names of new modules: an import that found nothing may find them."""
-    for path in paths:
-        stem = posixpath.splitext(path)[0]
-        yield posixpath.basename(posixpath.dirname(path) if stem.endswith("__init__") else stem)
+def _is_stale(found: FoundFile, known: store.FileRow | None, packages: set[str]) -> bool:
+    """Whether a file has to be read. Its module is another when its folder has become a package."""
+    now = (found.size, found.mtime_ns, VERSION, _module(found, packages))
+    return known is None or (known.size, known.mtime_ns, known.version, known.module) != now
 
 
-_NONE = store.FileRow(0, "", "", "", b"", 0, 0)
+def _module(found: FoundFile, packages: set[str]) -> str:
+    if found.language == "python":
+        return module_name(found.path, packages)
+    return posixpath.splitext(found.path)[0] if is_code(found.language) else ""
 
 
-def _put_sites(
-    connection: apsw.Connection,
-    results: Iterable[tuple[int, list[store.NewSite], set[str], set[store.Argument]]],
-) -> None:
-    for file, sites, lookups, arguments in results:
-        store.put_sites(connection, file, sites, lookups, arguments)
+def _module_of(path: str) -> str:
+    """The last name of a module: an import that found nothing may find it."""
+    stem = posixpath.splitext(path)[0]
+    return posixpath.basename(posixpath.dirname(path) if stem.endswith("__init__") else stem)
+
+
+_NONE = store.FileRow(0, "", "", "", b"", 0, 0, 0)
+
+
+def _put_sites(connection: apsw.Connection, results: Sequence[_Resolved], again: Iterable[int]) -> None:
+    """Store what resolving files has found, except of files that another process has changed meanwhile.
+
+    Files in ``again`` remain to be resolved.
+    """
+    there = [each for each in results if store.is_current(connection, each.row)]
+    for each in there:
+        store.put_sites(connection, each.row.id, each.sites, each.lookups, each.arguments)
+    store.set_pending(connection, [each.row.id for each in there], pending=False)
+    store.set_pending(connection, again, pending=True)
 
 
 def incoming(
@@ -245,7 +290,7 @@ def definition_rows(module: str, facts: FileFacts) -> list[store.NewDefinition]:
     rows = []
     lambdas = 0
     for index, each in enumerate(facts.definitions):
-        name = each.name
+        name = each.name.removeprefix("this").lstrip(".")
         if each.kind == "lambda":
             lambdas += 1
             name = f"<lambda{lambdas}>"
@@ -254,7 +299,7 @@ def definition_rows(module: str, facts: FileFacts) -> list[store.NewDefinition]:
             store.NewDefinition(
                 ordinal=index,
                 parent=each.parent,
-                name=each.name,
+                name=last_part(each.name),
                 qualified=qualified[-1],
                 kind="method"
                 if each.kind == "function" and facts.definitions[each.parent].kind == "class"

@@ -9,7 +9,6 @@ from typing import Literal
 import apsw
 from msgspec import Struct
 
-from gateway.code.outline import ranked
 from gateway.code.queries import find
 from gateway.store.code import graph
 from gateway.store.code.graph import Place
@@ -74,8 +73,9 @@ def neighbourhood(
             around = _around(connection, reached) - homes.keys()
             reached = add(graph.places(connection, sorted(around)), distance)
     else:
-        places = {place.id: place for place in graph.all_places(connection, project)}
-        add(ranked(places, graph.links(connection, project), set())[:most], 0)
+        scores = graph.top_ranks(connection, project, most)
+        best = sorted(graph.places(connection, list(scores)), key=lambda place: -scores[place.id])
+        add((place for place in best if place.kind not in ("module", "lambda")), 0)
     return Neighbourhood(
         nodes=list(nodes.values()), edges=_edges(connection, homes), left_out=len(left_out - nodes.keys())
     )

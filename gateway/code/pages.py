@@ -13,8 +13,7 @@ import apsw
 from gateway.base.errors import NotFoundError
 from gateway.code import queries
 from gateway.code.asked import known_answer
-from gateway.code.outline import is_test
-from gateway.code.parts import headings
+from gateway.code.parts import headings, is_test
 from gateway.code.source import lines_of
 from gateway.store.code import graph, projects
 from gateway.store.code.files import FileRow, file_at

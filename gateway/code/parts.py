@@ -12,8 +12,16 @@ from gateway.store.code.files import Part
 _FENCE = re.compile(r" {0,3}(```|~~~)")
 _MARKDOWN = re.compile(r" {0,3}(#{1,6})\s+(.*?)\s*#*\s*$")
 _UNDERLINE = re.compile(r"([=\-~^\"'`#*+.:_])\1{2,}\s*$")
+_TESTS = re.compile(
+    r"(^|/)(tests?|testing|__tests__|spec|benchmarks?|examples?)(/|$)|(^|/)(test_|conftest)|\.(test|spec)\."
+)
 _LONGEST = 80  # lines of a section without headings
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+
+
+def is_test(path: str) -> bool:
+    """Whether a file tests or shows others."""
+    return _TESTS.search(path) is not None
 
 
 class Heading(NamedTuple):

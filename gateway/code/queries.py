@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -11,13 +12,16 @@ from msgspec import Struct
 
 from gateway.base.errors import NotFoundError
 from gateway.base.ranking import K_SEARCH, fuse
-from gateway.code.parts import spelled
+from gateway.code.parts import is_test, spelled
 from gateway.code.resolving.values import CONFIRMED
 from gateway.store import fts
 from gateway.store.code import graph
 from gateway.store.code.graph import CodeUse, Hit, Place
 
 LIMIT = 500  # rows of a group
+_TEST_PLACES = 10  # that a test loses in a ranking
+_NAMED = 100  # definitions of one name that a search looks at
+_SHORT = 2  # characters of a word that says nothing
 _PLACE = re.compile(r"(.+?):(\d+)")
 
 
@@ -76,15 +80,42 @@ class Impact(Struct, frozen=True, kw_only=True):
 
 
 def find(connection: apsw.Connection, project: str, name: str) -> list[Place]:
-    """The definitions that a name means: a qualified name, the end of one, or ``path:line``. Raises NotFoundError."""
+    """The definitions that a name means: a qualified name, the end of one, a path, or ``path:line``.
+
+    Raises NotFoundError.
+    """
     match = _PLACE.fullmatch(name)
-    found = graph.place_at(connection, project, match[1], int(match[2])) if match else []
-    found = found or graph.places_named(connection, project, name)
-    if not found:
-        raise NotFoundError(
-            f"nothing in this project is called `{name}`; `hearth context search` finds words"
+    found = (
+        graph.place_at(connection, project, match[1], int(match[2]))
+        if match
+        else graph.places_named(connection, project, name) or graph.module_at(connection, project, name)
+    )
+    if found:
+        return found
+    if match:
+        known = graph.module_at(connection, project, match[1])
+        lines = (
+            f"{match[1]} has {known[0].end_line} lines"
+            if known
+            else f"no indexed file is called `{match[1]}`"
         )
-    return found
+        raise NotFoundError(f"{lines}; `hearth context search` finds words")
+    alike = " or ".join(f"`{each}`" for each in _alike(connection, project, name))
+    remedy = f"did you mean {alike}?" if alike else "`hearth context search` finds words"
+    raise NotFoundError(f"nothing in this project is called `{name}`; {remedy}")
+
+
+def _alike(connection: apsw.Connection, project: str, name: str) -> list[str]:
+    """Names that exist and may be meant: the last name elsewhere, or one that is spelled almost so."""
+    owner, _, last = name.rpartition(".")
+    named = [each.name for each in graph.places_named(connection, project, last)] if owner else []
+    if named:
+        found = [".".join(each.split(".")[-2:]) for each in named]
+        owner = owner.rpartition(".")[2].lower()
+        return sorted(dict.fromkeys(found), key=lambda each: owner not in each.lower())[:3]
+    spelled_so = graph.names_like(connection, project, last)
+    same = [each for each in spelled_so if each.lower() == last.lower()]
+    return same[:3] or difflib.get_close_matches(last, spelled_so, 3, 0.75)
 
 
 def callers(connection: apsw.Connection, project: str, name: str) -> Callers:
@@ -108,9 +139,15 @@ def _uses(connection: apsw.Connection, project: str, name: str, kinds: tuple[str
     ]
     confirmed = [use for use in uses if (use.confidence or 0) >= CONFIRMED]
     possible = [use for use in uses if (use.confidence or 0) < CONFIRMED] + inherited
-    loose = graph.unresolved(connection, project, found[0].name.rpartition(".")[2], LIMIT + 1)
+    loose = _loose(connection, project, found)
     groups = {"confirmed": confirmed, "possible": possible, "unresolved": loose}
     return Callers(of=found, **{group: rows[:LIMIT] for group, rows in groups.items()}, cut=_cut(groups))
+
+
+def _loose(connection: apsw.Connection, project: str, found: list[Place]) -> list[CodeUse]:
+    methods = all(place.kind == "method" for place in found)
+    name = found[0].name.rpartition(".")[2]
+    return graph.unresolved(connection, project, name, LIMIT + 1, of_objects=methods)
 
 
 def callees(connection: apsw.Connection, project: str, name: str) -> Callees:
@@ -139,20 +176,16 @@ def subclasses(connection: apsw.Connection, project: str, name: str) -> list[Pla
 
 
 def imports(connection: apsw.Connection, project: str, name: str) -> Imports:
-    """What a module imports, and who imports it; ``name`` is a module, or a path with any line."""
+    """What a module imports, and who imports it; ``name`` is a module or a path, or something in it."""
     found = find(connection, project, name)
     modules = [place.id for place in found if place.kind == "module"] or [
-        module.id for place in found for module in _module(connection, project, place)
+        module.id for place in found for module in graph.module_at(connection, project, place.path)
     ]
     out = graph.uses_in(connection, modules, ("import",), LIMIT + 1)
     inside = [each for place in found for each in graph.inner(connection, place.id)]
     into = graph.uses_of(connection, inside, ("import",), LIMIT + 1)
     cut = _cut({"imports": out, "imported_by": into})
     return Imports(of=found, imports=out[:LIMIT], imported_by=into[:LIMIT], cut=cut)
-
-
-def _module(connection: apsw.Connection, project: str, place: Place) -> list[Place]:
-    return [each for each in graph.place_at(connection, project, place.path, 1) if each.kind == "module"]
 
 
 def route(connection: apsw.Connection, project: str, start: str, end: str) -> Route:
@@ -189,7 +222,7 @@ def impact(connection: apsw.Connection, project: str, name: str, depth: int = 3)
         Reached(distance=distances[each.id], place=each) for each in graph.places(connection, list(distances))
     ]
     reached.sort(key=lambda each: each.distance)
-    loose = graph.unresolved(connection, project, found[0].name.rpartition(".")[2], LIMIT + 1)
+    loose = _loose(connection, project, found)
     return Impact(
         of=found,
         reached=reached[:LIMIT],
@@ -208,18 +241,28 @@ def search(connection: apsw.Connection, project: str, query: str, limit: int) ->
 
 
 def by_words(connection: apsw.Connection, project: str, query: str, limit: int) -> list[Hit]:
-    return graph.found_by_text(connection, project, fts.words(spelled(query)), limit)
+    """Parts that hold words of the query, best first; tests only before what is far worse."""
+    found = graph.found_by_text(connection, project, fts.words(spelled(query)), 2 * limit)
+    ranked = sorted(enumerate(found), key=lambda each: each[0] + _TEST_PLACES * is_test(each[1].path))
+    return [hit for _, hit in ranked][:limit]
 
 
 def named(connection: apsw.Connection, project: str, query: str) -> list[Hit]:
-    """Definitions whose names are words of the query."""
-    found = [
-        place
-        for word in dict.fromkeys(re.findall(r"[\w.]*\w", query))
-        for place in graph.places_named(connection, project, word)
-        if place.kind not in ("module", "lambda")
-    ]
-    return [Hit(path=place.path, line=place.line, end_line=place.end_line, kind="code") for place in found]
+    """Definitions whose names are words of the query, those first whose full names hold most of them.
+
+    An ordinary word among others means a name only if another word stands in the full name.
+    """
+    words = list(dict.fromkeys(re.findall(r"[\w.$]*[\w$]", query)))
+    found = []
+    for word in words:
+        others = {each.lower() for each in words if each != word and len(each) > _SHORT}
+        alone = len(words) == 1 or not word.isalpha() or not word[1:].islower()
+        for place in graph.places_named(connection, project, word, most=_NAMED):
+            shared = len(others & set(re.findall(r"[^\W_]+", spelled(place.name).lower())))
+            if place.kind not in ("module", "lambda") and (alone or shared):
+                found.append((shared, place))
+    found.sort(key=lambda each: -each[0])
+    return [Hit(path=place.path, line=place.line, end_line=place.end_line, kind="code") for _, place in found]
 
 
 def _cut(groups: Mapping[str, Sequence[object]]) -> list[str]:

@@ -76,8 +76,7 @@ def walk(root: Path, excludes: Sequence[str], *, docs: bool = False) -> Walk:
 
     Raises InvalidRequestError when the root is not a folder that can be read.
     """
-    if not root.is_dir():
-        raise InvalidRequestError(f"{root} is not a folder", param="path")
+    check_root(root)
     own = exclusion(excludes)
     result = Walk([], [], {})
     waiting: list[tuple[str, tuple[Spec, ...]]] = [("", ())]
@@ -106,6 +105,12 @@ def walk(root: Path, excludes: Sequence[str], *, docs: bool = False) -> Walk:
                 _count(result, reason)
     result.files.sort()
     return result
+
+
+def check_root(root: Path) -> None:
+    """Raise InvalidRequestError unless the folder of a project is there."""
+    if not root.is_dir():
+        raise InvalidRequestError(f"{root} is not a folder", param="path")
 
 
 def exclusion(globs: Sequence[str]) -> Callable[[str], bool]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import gc
 import re
-import sys
 from datetime import datetime
 from pathlib import Path
+from typing import NoReturn
 
 import click
 import msgspec
+from tqdm import tqdm
 
 from gateway.base.errors import InvalidRequestError
 from gateway.cli.common.database import opened_database
@@ -127,17 +128,25 @@ def remove(project: str, local: LocalOptions) -> None:
 
 
 def _index(database: Database, project: CodeProject, as_json: bool) -> None:
-    shown = sys.stderr.isatty() and not as_json
-
-    def progress(stage: str, done: int, total: int) -> None:
-        if shown:
-            say(f"{stage} {done} of {total} files", err=True, over=True, nl=False)
-
     # The default searches for garbage so often that it takes a third of the time; there is hardly any.
     gc.set_threshold(_GARBAGE_THRESHOLD, 20, 50)
-    done = ProjectIndexer(database, project, progress).run()
-    if shown:
-        say("", err=True, over=True, nl=False)
+    bars: dict[str, tqdm[NoReturn]] = {}
+
+    def progress(stage: str, done: int, total: int) -> None:
+        if stage not in bars or done < bars[stage].n:
+            for bar in bars.values():
+                bar.close()
+            bars[stage] = tqdm(total=total, desc=stage, unit="files", leave=False, disable=as_json or None)
+        bars[stage].update(done - bars[stage].n)
+
+    try:
+        done = ProjectIndexer(database, project, progress).run()
+    except KeyboardInterrupt:
+        say(f"\nstopped; what is indexed is kept: `hearth context refresh {project.name}` goes on", err=True)
+        raise
+    finally:
+        for bar in bars.values():
+            bar.close()
     after = database.read_sync(lambda c: projects.project_of(c, project.id))
     if as_json:
         counts = {"parsed": done.parsed, "resolved": done.resolved, "removed": done.removed}
@@ -149,7 +158,8 @@ def _index(database: Database, project: CodeProject, as_json: bool) -> None:
 def _summary(project: CodeProject, done: Indexed) -> str:
     left = ", ".join(f"{count} {reason}" for reason, count in sorted(done.walk.left_out.items()))
     counts = f"{project.files} files, {project.definitions} definitions"
-    text = f"{project.name}: {counts}; {done.parsed} files were new or changed"
+    changed = "1 file was" if done.parsed == 1 else f"{done.parsed} files were"
+    text = f"{project.name}: {counts}; {changed} new or changed"
     return f"{text}; left out: {left}" if left else text
 
 

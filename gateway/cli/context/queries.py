@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +15,13 @@ from gateway.cli.common.options import LocalOptions, json_option, with_local
 from gateway.cli.common.text import say
 from gateway.cli.context.choice import chosen
 from gateway.code import queries
-from gateway.code.outline import outline
+from gateway.code.outline import Outline, outline
 from gateway.code.source import lines_of
 from gateway.store.code import projects
 from gateway.store.code.graph import CodeUse, Place
 
+_PLACES = 10  # shown of definitions with one name
+_WIDTH = 100  # characters of a line
 Ask = Callable[[apsw.Connection, str], Any]
 
 
@@ -58,35 +60,43 @@ def _query(
     return run
 
 
-def _groups(*names: str) -> Callable[[Any, Path], None]:
+def _groups(groups: Mapping[str, Callable[[CodeUse], str] | None]) -> Callable[[Any, Path], None]:
+    """Shows groups of uses; a function says what stands for a use, else it is the caller."""
+
     def show(answer: Any, root: Path) -> None:
-        for place in answer.of:
+        for place in answer.of[:_PLACES]:
             say(_place(place))
-        for name in names:
+        if len(answer.of) > _PLACES:
+            say(
+                f"and {len(answer.of) - _PLACES} more of this name; a longer name, as `Class.name`, means fewer"
+            )
+        for name, shown in groups.items():
             rows: Sequence[CodeUse] = getattr(answer, name)
             if rows:
-                say(f"\n{name.replace('_', ' ')}{' (the first of more)' if name in answer.cut else ''}:")
-                _uses(
-                    rows,
-                    root,
-                    target=name in ("confirmed", "possible") and isinstance(answer, queries.Callees),
-                )
-        if not any(getattr(answer, name) for name in names):
+                cut = f" (the first {len(rows)})" if name in answer.cut else ""
+                say(f"\n{name.replace('_', ' ')}{cut}:")
+            for use in rows:
+                target = f" -> {use.target}" if use.target and len(answer.of) > 1 else ""
+                _use(use, shown(use) if shown else f"{use.caller}{target}", root)
+        if not any(getattr(answer, name) for name in groups):
             say("nothing found", err=True)
 
     return show
 
 
-def _uses(rows: Sequence[CodeUse], root: Path, *, target: bool) -> None:
-    for use in rows:
-        line = next(iter(lines_of(root, use.path, use.line, use.line)), "").strip()
-        how = (
-            f"  [{use.origin} {use.confidence:.2f}]"
-            if use.origin is not None and use.confidence is not None
-            else ""
-        )
-        name = use.target if target else use.external or use.caller
-        say(f"  {use.path}:{use.line}  {name}  {line[:100]}{how}")
+def _use(use: CodeUse, name: str, root: Path) -> None:
+    line = next(iter(lines_of(root, use.path, use.line, use.line)), "").strip()
+    how = f"  [{use.origin} {use.confidence:.2f}]" if use.origin and use.confidence else ""
+    say(f"  {use.path}:{use.line}  {name}  {_short(line)}{how}")
+
+
+def _short(line: str) -> str:
+    return line if len(line) <= _WIDTH else f"{line[: _WIDTH - 1]}…"
+
+
+def _target(use: CodeUse) -> str:
+    """What a site leads to, as far as it is known."""
+    return use.target or use.external or ".".join(filter(None, [use.receiver, use.name]))
 
 
 def _place(place: Place) -> str:
@@ -122,7 +132,10 @@ def route(start: str, end: str, project: str | None, as_json: bool, local: Local
     """A shortest chain of calls from START to END."""
 
     def show(answer: queries.Route, root: Path) -> None:
-        _places(answer.path, root)
+        if answer.path:
+            _places(answer.path, root)
+        else:
+            say(f"no chain of confirmed or possible calls leads from {start} to {end}", err=True)
 
     _answer(project, local, as_json, lambda c, found: queries.route(c, found, start, end), show)
 
@@ -141,7 +154,8 @@ def search(
     def show(answer: list[Any], root: Path) -> None:
         for hit in answer:
             lines = lines_of(root, hit.path, hit.line, hit.end_line)
-            say(f"{hit.path}:{hit.line}  {next((line.strip() for line in lines if line.strip()), '')[:100]}")
+            text = next((line.strip() for line in lines if any(map(str.isalnum, line))), "")
+            say(f"{hit.path}:{hit.line}  {_short(text)}")
         if not answer:
             say("nothing found", err=True)
 
@@ -156,13 +170,16 @@ def search(
 @with_local
 def map_(tokens: int, about: str, project: str | None, as_json: bool, local: LocalOptions) -> None:
     """The outline of a project's most used definitions that fits into a number of tokens."""
-    _answer(
-        project,
-        local,
-        as_json,
-        lambda c, found: outline(c, found, tokens, about),
-        lambda answer, _root: say(answer.text),
-    )
+
+    def show(answer: Outline, _root: Path) -> None:
+        if answer.text:
+            say(answer.text)
+        elif answer.left_out:
+            say(f"no definition fits into {tokens} tokens; raise --tokens", err=True)
+        else:
+            say("nothing found: this project has no code", err=True)
+
+    _answer(project, local, as_json, lambda c, found: outline(c, found, tokens, about), show)
 
 
 COMMANDS = (
@@ -170,19 +187,19 @@ COMMANDS = (
         "callers",
         "Who calls NAME: confirmed, possible, and calls that could not be resolved.",
         queries.callers,
-        _groups("confirmed", "possible", "unresolved"),
+        _groups(dict.fromkeys(("confirmed", "possible", "unresolved"))),
     ),
     _query(
         "callees",
         "What NAME calls.",
         queries.callees,
-        _groups("confirmed", "possible", "external", "unresolved"),
+        _groups(dict.fromkeys(("confirmed", "possible", "external", "unresolved"), _target)),
     ),
     _query(
         "references",
         "Every use of NAME: calls, imports, bases, and places that hand it on.",
         queries.references,
-        _groups("confirmed", "possible", "unresolved"),
+        _groups(dict.fromkeys(("confirmed", "possible", "unresolved"))),
     ),
     _query("definition", "Where NAME is defined.", queries.find, _places),
     _query("subclasses", "All classes below NAME.", queries.subclasses, _places),
@@ -190,7 +207,7 @@ COMMANDS = (
         "imports",
         "What a module imports, and who imports it.",
         queries.imports,
-        _groups("imports", "imported_by"),
+        _groups({"imports": _target, "imported_by": None}),
     ),
     _query("impact", "What depends on NAME, directly and over others.", queries.impact, _impact),
     route,

@@ -33,7 +33,8 @@ class Extractor:
 
     def __init__(self, name: str, root: Node, secrets: Sequence[str] = ()) -> None:
         self._secrets = secrets
-        self.facts = FileFacts([Definition(name, "module", -1, 1, root.end_point.row + 1)])
+        last = root.end_point.row + (root.end_point.column > 0)
+        self.facts = FileFacts([Definition(name, "module", -1, 1, max(last, 1))])
         self._sites: dict[int, int] = {}  # by node
         self._definitions: dict[int, int] = {}
         self._stack: list[Pending] = [(root, 0, False)]
@@ -57,14 +58,18 @@ class Extractor:
     def define(
         self, node: Node, kind: DefinitionKind, name: str, scope: int, text: Node | None = None
     ) -> int:
-        """The index of the definition at this node, made if it is new; ``text`` is where its body begins."""
+        """The index of the definition at this node, made if it is new; ``text`` is its body."""
         known = self._definitions.get(node.id)
         if known is not None:
             return known
         index = self._definitions[node.id] = len(self.facts.definitions)
-        head = node.text or b""
-        if text is not None:
-            head = head[: text.start_byte - node.start_byte]
+        begin = node.start_byte
+        head = (node.text or b"")[: text.start_byte - begin if text is not None else None]
+        around = [child for child in node.children if child != text]
+        parts = [each for child in around for each in (child, *child.children) if each.type == "comment"]
+        for each in reversed(parts):
+            head = head[: each.start_byte - begin] + head[each.end_byte - begin :]
+        shown = self.clean(" ".join(head[:1000].decode("utf-8", "replace").split()))
         self.facts.definitions.append(
             Definition(
                 name,
@@ -72,7 +77,7 @@ class Extractor:
                 scope,
                 node.start_point.row + 1,
                 node.end_point.row + 1,
-                self.clean(" ".join(head[:1000].decode("utf-8", "replace").split()))[:_SIGNATURE],
+                shown if len(shown) <= _SIGNATURE else f"{shown[: _SIGNATURE - 1]}…",
             )
         )
         return index
@@ -86,7 +91,7 @@ class Extractor:
             return known, False
         index = self._sites[node.id] = len(self.facts.sites)
         name, receiver = self.named(callee)
-        row, column = node.start_point
+        row, column = (node if callee is None else last_name(callee)).start_point
         self.facts.sites.append(CodeSite(kind, scope, name, receiver, expr, row + 1, column))
         return index, True
 
@@ -94,16 +99,23 @@ class Extractor:
         """The last name of an expression and the text before it."""
         if callee is None:
             return "", ""
-        base = callee.child_by_field_name("object")
-        last = callee.child_by_field_name("attribute") or callee.child_by_field_name("property")
-        if base is not None and last is not None:
+        base, last = callee.child_by_field_name("object"), last_name(callee)
+        if base is not None and last is not callee:
             return text(last), self.clean(text(base, _RECEIVER))
         return (text(callee), "") if callee.child_count == 0 else ("", self.clean(text(callee, _RECEIVER)))
 
-    def bind(self, scope: int, name: str, value: Expr, node: Node, sometimes: bool, **rest: Expr) -> None:
-        self.facts.bindings.append(
-            Binding(scope, name, value, node.start_point.row + 1, sometimes=sometimes, **rest)
-        )
+    def bind(
+        self,
+        scope: int,
+        name: str,
+        value: Expr,
+        node: Node,
+        sometimes: bool,
+        item: bool = False,
+        **rest: Expr,
+    ) -> None:
+        line = node.start_point.row + 1
+        self.facts.bindings.append(Binding(scope, name, value, line, sometimes=sometimes, item=item, **rest))
 
     def constant(self, value: str) -> Expr:
         """A string that may be a key, unless it is a secret or too long for one."""
@@ -120,6 +132,11 @@ class Extractor:
 
     def parameter(self, index: int, param: Param) -> None:
         self.facts.definitions[index].params.append(param)
+
+
+def last_name(callee: Node) -> Node:
+    """The name after the last dot: in a chain of calls over several lines, each call has its own place."""
+    return callee.child_by_field_name("attribute") or callee.child_by_field_name("property") or callee
 
 
 def text(node: Node | None, limit: int | None = None) -> str:

@@ -7,6 +7,7 @@ An expression is a list that begins with its kind; None is an expression that no
 - ``["l", item…]``, ``["d", [key, value]…]``, ``["k", value]``, ``["t", type]``: a sequence, a mapping, a constant that
   may be a key, a literal of a built-in type
 - ``["|", choice…]``, ``["*", iterable]``: one of several, and an element of an iterable
+- ``["e", key, value]``: a mapping as far as one assignment, ``base[key] = value``, says
 - ``["u", base, from]``: the items of a sequence from an index on
 """
 
@@ -22,8 +23,8 @@ DefinitionKind = Literal["module", "class", "function", "lambda"]
 # An implicit call is made by a statement, such as that of `__iter__` by a loop.
 SiteKind = Literal["call", "implicit", "base", "import", "use"]
 
-# Raised when the facts of the same text change, so that stored ones are made again.
-VERSION = 1
+# Raised when the facts of the same text or what is resolved from them change, so that an older index is made again.
+VERSION = 2
 
 
 class Param(Struct, array_like=True):
@@ -38,7 +39,9 @@ class Param(Struct, array_like=True):
 class Definition(Struct, array_like=True):
     """``parent`` is the index of the definition around it; the first definition is the file itself.
 
-    ``decorators`` are indexes of the sites that call them, ``marks`` their last names.
+    ``name`` is `owner.name` for a function that JavaScript assigns to an attribute, and `.name` for one in an object:
+    such names are not known in the scope around them. ``decorators`` are indexes of the sites that call them, ``marks``
+    their last names.
     """
 
     name: str
@@ -57,6 +60,11 @@ class Definition(Struct, array_like=True):
     marks: list[str] = field(default_factory=list)
 
 
+def last_part(name: str) -> str:
+    """The name of a definition without its owner; computed names such as `[Symbol.iterator]` are whole."""
+    return name if name.endswith(("]", '"', "'")) else name.rpartition(".")[2]
+
+
 class CodeSite(Struct, array_like=True):
     """A place that names something: ``callee`` is the expression, ``receiver`` the text before the last name."""
 
@@ -72,7 +80,10 @@ class CodeSite(Struct, array_like=True):
 
 
 class Binding(Struct, array_like=True):
-    """``name = value`` in a scope, or ``base.name = value``. ``sometimes``: in a branch or a loop."""
+    """``name = value`` in a scope, or ``base.name = value``. ``sometimes``: in a branch or a loop.
+
+    ``item``: something is put into what the name holds, which does not bind the name.
+    """
 
     scope: int
     name: str
@@ -81,6 +92,7 @@ class Binding(Struct, array_like=True):
     base: Expr = None
     annotation: Expr = None
     sometimes: bool = False
+    item: bool = False
 
 
 class Import(Struct, array_like=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from tree_sitter import Node
@@ -18,6 +19,7 @@ _BRANCHES = {
     "try_statement",
     "ternary_expression",
 }
+_OWNER = re.compile(r"[\w$]+(\.prototype)?")
 _LEAVES = {
     "comment",
     "identifier",
@@ -44,13 +46,14 @@ class JavaScriptExtractor(ScriptExpressions):
             self.push(node.named_children, scope, sometimes or kind in _BRANCHES)
 
     def function(self, node: Node, scope: int, sometimes: bool) -> None:
-        self.make_function(node, scope, text(node.child_by_field_name("name")))
+        if not _is_overload(node):
+            self.make_function(node, scope, text(node.child_by_field_name("name")))
 
     def expression(self, node: Node, scope: int, sometimes: bool) -> None:
         """A function without a name of its own; one that is assigned has been named by its variable."""
         self.make_function(node, scope, "<function>")
 
-    def make_function(self, node: Node, scope: int, name: str) -> int:
+    def make_function(self, node: Node, scope: int, name: str, depth: int = 0) -> int:
         known = self._definitions.get(node.id)
         if known is not None:
             return known
@@ -68,14 +71,14 @@ class JavaScriptExtractor(ScriptExpressions):
         for each in (
             [single] if single is not None else parameters.named_children if parameters is not None else ()
         ):
-            self._parameter(each, index, scope)
+            self._parameter(each, index, scope, depth)
         if body is not None:
             if body.type != "statement_block":
-                definition.returns.append(self.expr(body, index))
+                definition.returns.append(self.expr(body, index, depth + 1))
             self.push([body], index, False)
         return index
 
-    def _parameter(self, node: Node, index: int, scope: int) -> None:
+    def _parameter(self, node: Node, index: int, scope: int, depth: int) -> None:
         star = ""
         pattern, default = node, None
         annotation = node.child_by_field_name("type")
@@ -88,7 +91,8 @@ class JavaScriptExtractor(ScriptExpressions):
         name = text(pattern) if pattern.type in ("identifier", "this") else f"<{node.start_byte}>"
         if name == "this":
             return
-        self.parameter(index, Param(name, self.expr(annotation, scope), self.expr(default, scope), star))
+        usual = self.expr(default, scope, depth + 1)
+        self.parameter(index, Param(name, self.expr(annotation, scope), usual, star))
         if name.startswith("<"):
             self._bind(pattern, ["n", name], index, False)
         if any(child.type == "accessibility_modifier" for child in node.children):  # a field as well
@@ -123,9 +127,6 @@ class JavaScriptExtractor(ScriptExpressions):
             self.push([body], index, False)
         return index
 
-    def method(self, node: Node, scope: int, sometimes: bool) -> None:
-        self.make_function(node, scope, text(node.child_by_field_name("name")))
-
     def field(self, node: Node, scope: int, sometimes: bool) -> None:
         name = node.child_by_field_name("name") or node.child_by_field_name("property")
         value = node.child_by_field_name("value")
@@ -142,7 +143,12 @@ class JavaScriptExtractor(ScriptExpressions):
             self.push([value] if value is not None else [], scope, sometimes)
             return
         annotation = self.expr(node.child_by_field_name("type"), scope)
-        self._bind(target, self.expr(value, scope), scope, sometimes, annotation)
+        bound = value
+        while bound is not None and bound.type == "assignment_expression":  # var app = module.exports = {}
+            if text(bound.child_by_field_name("left")) == "module.exports":
+                self.bind(0, "default", ["n", text(target)], node, False)
+            bound = bound.child_by_field_name("right")
+        self._bind(target, self.expr(bound, scope), scope, sometimes, annotation)
         self.use(value, scope)
         self.push([value] if value is not None else [], scope, sometimes)
 
@@ -166,7 +172,10 @@ class JavaScriptExtractor(ScriptExpressions):
         left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
         if left is not None and left.type == "member_expression":
             owner, name = text(left.child_by_field_name("object")), text(left.child_by_field_name("property"))
-            self.named_by(right, scope, name if (owner, name) != ("module", "exports") else "default")
+            named = f"{owner.removesuffix('.prototype')}.{name}" if _OWNER.fullmatch(owner) else f".{name}"
+            if owner in ("exports", "module.exports"):
+                named = name
+            self.named_by(right, scope, named if (owner, name) != ("module", "exports") else "default")
             value = self.expr(right, scope)
             if (owner, name) == ("module", "exports"):
                 self.bind(0, "default", value, node, False)
@@ -276,7 +285,9 @@ class JavaScriptExtractor(ScriptExpressions):
         default = any(child.type == "default" for child in node.children)
         clause = next((each for each in node.named_children if each.type == "export_clause"), None)
         if source is not None and clause is None:
-            self._imported(node, Import(scope, string_of(source), "*", "*", 0, line))
+            space = next((each for each in node.named_children if each.type == "namespace_export"), None)
+            name, alias = ("*", "*") if space is None else ("", text(space.named_children[0]))
+            self._imported(node, Import(scope, string_of(source), name, alias, 0, line))
         for one in clause.named_children if clause is not None else ():
             name = text(one.child_by_field_name("name"))
             alias = text(one.child_by_field_name("alias")) or name
@@ -302,6 +313,21 @@ class JavaScriptExtractor(ScriptExpressions):
         self.facts.sites[site].receiver = new.module
 
 
+def _is_overload(node: Node) -> bool:
+    """Whether this is a signature before the function itself, or before another signature of it."""
+    if not node.type.endswith("_signature"):
+        return False
+    at = node.parent if node.parent is not None and node.parent.type == "export_statement" else node
+    following = at.next_named_sibling
+    while following is not None and following.type == "comment":
+        following = following.next_named_sibling
+    if following is not None and following.type == "export_statement":
+        following = following.child_by_field_name("declaration")
+    if following is None or following.type not in _HANDLERS:
+        return False
+    return text(following.child_by_field_name("name")) == text(node.child_by_field_name("name"))
+
+
 def _doc(node: Node) -> str:
     """The first paragraph of the comment before a definition."""
     at = node.parent if node.parent is not None and node.parent.type == "export_statement" else node
@@ -323,9 +349,9 @@ _HANDLERS: dict[str, Callable[[JavaScriptExtractor, Node, int, bool], None]] = {
     "abstract_class_declaration": JavaScriptExtractor.class_,
     "interface_declaration": JavaScriptExtractor.class_,
     "class": JavaScriptExtractor.class_,
-    "method_definition": JavaScriptExtractor.method,
-    "method_signature": JavaScriptExtractor.method,
-    "abstract_method_signature": JavaScriptExtractor.method,
+    "method_definition": JavaScriptExtractor.function,
+    "method_signature": JavaScriptExtractor.function,
+    "abstract_method_signature": JavaScriptExtractor.function,
     "field_definition": JavaScriptExtractor.field,
     "public_field_definition": JavaScriptExtractor.field,
     "property_signature": JavaScriptExtractor.field,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Sequence
 from functools import cache
-from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from gateway.code.languages.facts import FileFacts
@@ -29,7 +29,7 @@ _DOCUMENTS = {".md": "markdown", ".markdown": "markdown", ".rst": "rst", ".txt":
 
 def language_of(path: str) -> str | None:
     """The language of a file by its name: that of source code, of a document, or None."""
-    suffix = PurePosixPath(path).suffix.lower()
+    suffix = posixpath.splitext(path)[1].lower()
     return _LANGUAGES.get(suffix) or _DOCUMENTS.get(suffix)
 
 

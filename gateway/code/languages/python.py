@@ -48,13 +48,15 @@ class PythonExtractor(Extractor):
         index = self._definitions.get(inner.id)
         if index is None:
             return
-        for decorator in node.named_children:
+        passed: Expr = ["f", index]
+        for decorator in reversed(node.named_children):  # the innermost first
             if decorator.type != "decorator" or not decorator.named_children:
                 continue
             callee = decorator.named_children[0]
             site, new = self.site(decorator, "call", callee, scope, self.expr(callee, scope))
             if new:
-                self.facts.sites[site].args.append(["f", index])
+                self.facts.sites[site].args.append(passed)
+                passed = ["c", site]
                 self.facts.definitions[index].decorators.append(site)
                 called = callee.child_by_field_name("function") if callee.type == "call" else callee
                 self.facts.definitions[index].marks.append(self.named(called)[0])
@@ -114,7 +116,10 @@ class PythonExtractor(Extractor):
             self.push([body], index, False)
 
     def call(self, node: Node, scope: int, sometimes: bool) -> None:
-        self._call(node, scope, 0)
+        site = self.facts.sites[self._call(node, scope, 0)]
+        callee = node.child_by_field_name("function")
+        if site.name == "update" and site.args[:1] and (site.args[0] or "?")[0] == "d" and callee is not None:
+            self._bind(callee.child_by_field_name("object"), site.args[0], scope, True, item=True)
         self.push(node.named_children, scope, sometimes)
 
     def _call(self, node: Node, scope: int, depth: int) -> int:
@@ -147,18 +152,16 @@ class PythonExtractor(Extractor):
             self.site(node, "use", node, scope, self.expr(node, scope))
 
     def assignment(self, node: Node, scope: int, sometimes: bool) -> None:
-        left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
+        targets, right = [node.child_by_field_name("left")], node.child_by_field_name("right")
         annotation = self.expr(node.child_by_field_name("type"), scope)
-        value = self.expr(right, scope)
-        self._use(right, scope)
-        targets = [left]
-        while right is not None and right.type == "assignment":
+        while right is not None and right.type == "assignment":  # a = b = value
             targets.append(right.child_by_field_name("left"))
             right = right.child_by_field_name("right")
-            value = self.expr(right, scope)
-        for target in targets[:1]:
+        value = self.expr(right, scope)
+        self._use(right, scope)
+        for target in targets:
             self._bind(target, value, scope, sometimes, annotation)
-        self.push(node.named_children, scope, sometimes)
+        self.push([each for each in (*targets, right) if each is not None], scope, sometimes)
 
     def _bind(
         self,
@@ -168,20 +171,24 @@ class PythonExtractor(Extractor):
         sometimes: bool,
         annotation: Expr = None,
         depth: int = 0,
+        item: bool = False,
     ) -> None:
         if target is None or depth > DEPTH:
             return
         if target.type == "identifier":
             name = text(target)
             home = 0 if (scope, name) in self._globals else scope
-            self.bind(home, name, value, target, sometimes or home != scope, annotation=annotation)
+            unsure = sometimes or item or home != scope
+            self.bind(home, name, value, target, unsure, item, annotation=annotation)
         elif target.type == "attribute":
             base = self.expr(target.child_by_field_name("object"), scope)
             name = text(target.child_by_field_name("attribute"))
             self.bind(scope, name, value, target, sometimes, base=base, annotation=annotation)
         elif target.type == "subscript":
             base_node, key = target.child_by_field_name("value"), target.child_by_field_name("subscript")
-            self._bind(base_node, ["d", [self.expr(key, scope), value]], scope, True, depth=depth + 1)
+            keyed = self.expr(key, scope)
+            made: Expr = ["d", [keyed, value]] if sometimes or item else ["e", keyed, value]
+            self._bind(base_node, made, scope, True, depth=depth + 1, item=True)
         elif target.type in ("pattern_list", "tuple_pattern", "list_pattern", "tuple"):
             parts = target.named_children
             star = next((i for i, part in enumerate(parts) if part.type == "list_splat_pattern"), len(parts))
@@ -321,8 +328,6 @@ class PythonExtractor(Extractor):
             return ["|", self.expr(parts[0], scope, deeper), self.expr(parts[-1], scope, deeper)]
         if kind == "boolean_operator":
             return ["|", *(self.expr(each, scope, deeper) for each in node.named_children)]
-        if kind == "assignment":  # chained: a = b = value
-            return self.expr(node.child_by_field_name("right"), scope, deeper)
         if kind in ("parenthesized_expression", "type", "await", "named_expression", "list_splat"):
             inner = node.child_by_field_name("value") or (
                 node.named_children[0] if node.named_children else None

@@ -38,7 +38,7 @@ class ScriptExpressions(Extractor):
         if kind in ("call_expression", "new_expression"):
             return ["c", self.make_call(node, scope, deeper)] if required_module(node) is None else None
         if kind in FUNCTIONS:
-            return ["f", self.make_function(node, scope, "<function>")]
+            return ["f", self.make_function(node, scope, "<function>", deeper)]
         if kind == "class":
             return ["f", self.make_class(node, scope, "<class>")]
         if kind == "subscript_expression":
@@ -63,6 +63,11 @@ class ScriptExpressions(Extractor):
             return ["s", generic, args[0] if len(args) == 1 else ["l", *args]]
         if kind == "array_type" and node.named_children:
             return ["s", ["n", "Array"], self.expr(node.named_children[0], scope, deeper)]
+        if kind == "function_type":  # as Python writes it
+            takes, gives = node.child_by_field_name("parameters"), node.child_by_field_name("return_type")
+            types = [each.child_by_field_name("type") for each in takes.named_children] if takes else []
+            taken = ["l", *(self.expr(each, scope, deeper) for each in types)]
+            return ["s", ["n", "Callable"], ["l", taken, self.expr(gives, scope, deeper)]]
         if kind in _TRANSPARENT and node.named_children:
             return self.expr(node.named_children[0], scope, deeper)
         return ["t", _LITERALS[kind]] if kind in _LITERALS else None
@@ -73,11 +78,11 @@ class ScriptExpressions(Extractor):
             return [["k", text(node)], ["n", text(node)]]
         if node.type == "method_definition":
             name = text(node.child_by_field_name("name"))
-            return [["k", name], ["f", self.make_function(node, scope, name)]]
+            return [["k", name], ["f", self.make_function(node, scope, f".{name}", depth)]]
         if node.type == "pair":
             key, value = node.child_by_field_name("key"), node.child_by_field_name("value")
             name = string_of(key) if key is not None and key.type == "string" else text(key)
-            self.named_by(value, scope, name)
+            self.named_by(value, scope, f".{name}", depth)
             self.use(value, scope)
             return [["k", name], self.expr(value, scope, depth)]
         return None
@@ -86,8 +91,8 @@ class ScriptExpressions(Extractor):
         """The index of the site of a call."""
         raise NotImplementedError
 
-    def make_function(self, node: Node, scope: int, name: str) -> int:
-        """The index of the definition of a function."""
+    def make_function(self, node: Node, scope: int, name: str, depth: int = 0) -> int:
+        """The index of the definition of a function; ``depth`` is that of the expression it stands in."""
         raise NotImplementedError
 
     def make_class(self, node: Node, scope: int, name: str) -> int:
@@ -98,11 +103,14 @@ class ScriptExpressions(Extractor):
         """Record that a name is handed on or stored, not called."""
         raise NotImplementedError
 
-    def named_by(self, value: Node | None, scope: int, name: str) -> bool:
+    def named_by(self, value: Node | None, scope: int, name: str, depth: int = 0) -> bool:
         """Whether a value is a function or class, which takes the name of its variable."""
         if value is None or value.type not in FUNCTIONS | {"class"}:
             return False
-        (self.make_class if value.type == "class" else self.make_function)(value, scope, name)
+        if value.type == "class":
+            self.make_class(value, scope, name)
+        else:
+            self.make_function(value, scope, name, depth)
         return True
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from gateway.code.languages.facts import Expr
 from gateway.code.resolving.containers import Containers
 from gateway.code.resolving.values import Value, Values, external, merge, through
@@ -61,3 +63,18 @@ class Annotations(Containers):
     def is_class(self, value: Value) -> bool:
         """Whether this is a class of the project."""
         raise NotImplementedError
+
+
+def taken(annotation: Expr, depth: int = 0) -> Iterator[list[Expr]]:
+    """The types of the parameters of each `Callable` in an annotation."""
+    if annotation is None or depth > 4:
+        return
+    if annotation[0] == "|":
+        for each in annotation[1:]:
+            yield from taken(each, depth + 1)
+    elif annotation[0] == "s" and annotation[1] is not None and annotation[1][-1] in ("Callable", "Optional"):
+        inner = annotation[2]
+        if annotation[1][-1] == "Optional":
+            yield from taken(inner, depth + 1)
+        elif inner is not None and inner[0] == "l" and len(inner) > 1 and inner[1] and inner[1][0] == "l":
+            yield inner[1][1:]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from gateway.code.languages.facts import Binding, Expr, Import
 from gateway.code.resolving.evaluation import Evaluation
 from gateway.code.resolving.values import Value, Values, merge, through
@@ -36,7 +38,7 @@ class Containers(Evaluation):
                 for base in self.evaluate(view, scope, expr[1], NEVER):
                     merge(found, self._from(base, int(expr[2])))
                 return found
-            items = [pair[0] for pair in expr[1:]] if expr[0] == "d" else expr[1:]
+            items = [pair[0] for pair in pairs_of(expr)] if expr[0] in "de" else expr[1:]
             for each in items:
                 merge(found, self._content(view, scope, each, typed))
             return found if len(found) == 1 else through(found, "flow")
@@ -81,10 +83,10 @@ class Containers(Evaluation):
             for base in self.evaluate(home, home_scope, expr[1], NEVER):
                 merge(found, self.item(home, home_scope, base, ["k", wanted + int(expr[2])], NEVER))
             return found
-        if expr[0] == "d":
+        if expr[0] in "de":
             pairs = [
                 (self._constant(home, home_scope, pair[0], NEVER) if not typed else None, pair[1])
-                for pair in expr[1:]
+                for pair in pairs_of(expr)
             ]
             chosen = [item for each, item in pairs if each is None or wanted is None or each == wanted]
         elif isinstance(wanted, int) and len(expr) > 2:
@@ -92,9 +94,19 @@ class Containers(Evaluation):
         else:
             chosen = expr[1:]
         found = {}
-        for each in chosen:
-            merge(found, self._content(home, home_scope, each, typed))
+        for content in chosen:
+            merge(found, self._content(home, home_scope, content, typed))
         return found if len(found) == 1 else through(found, "flow")
+
+    def is_set(self, view: View, scope: int, value: Value, key: Expr, line: int) -> bool:
+        """Whether ``value`` is what an assignment to ``value[key]`` says."""
+        if value.kind != "box":
+            return False
+        home, home_scope, expr, _ = self.opened(value)
+        if expr is None or expr[0] != "e":
+            return False
+        wanted = self._constant(view, scope, key, line)
+        return wanted is not None and wanted == self._constant(home, home_scope, expr[1], NEVER)
 
     def _constant(self, view: View, scope: int, expr: Expr, line: int, depth: int = 0) -> str | int | None:
         """The constant that an expression is; names are followed to theirs."""
@@ -120,3 +132,8 @@ class Containers(Evaluation):
     def annotated(self, view: View, scope: int, expr: Expr, line: int, depth: int = 0) -> Values:
         """Instances of what an annotation names."""
         raise NotImplementedError
+
+
+def pairs_of(expr: list[Any]) -> list[list[Expr]]:
+    """Keys and values of a mapping."""
+    return expr[1:] if expr[0] == "d" else [expr[1:]]

@@ -74,17 +74,23 @@ class Evaluation:
             return {external(f"<{first}>"): "same file"}
         if kind == "k":
             return {external(f"<{'str' if isinstance(first, str) else 'int'}>"): "same file"}
-        if kind in ("l", "d"):
+        if kind in ("l", "d", "e"):
             return {self.box(view, scope, expr): "same file"}
         if kind == "|":
             for each in expr[1:]:
                 merge(found, self.evaluate(view, scope, each, line))  # type: ignore[arg-type]
             return found if len(found) == 1 else through(found, "flow")
+        if kind == "a" and not view.python and isinstance(first, list) and first[0] == "n":
+            found = self.assigned(view, scope, str(first[1]), str(expr[2]))
+            if found:
+                return found
         bases = self.evaluate(view, scope, first, line)  # type: ignore[arg-type]
         for value, origin in bases.items():
             if kind == "a":
                 more = self.attribute(value, str(expr[2]))
             elif kind == "s":
+                if self.is_set(view, scope, value, expr[2], line):  # type: ignore[arg-type]
+                    found = {}  # the item was another before
                 more = self.item(view, scope, value, expr[2], line)  # type: ignore[arg-type]
             elif kind == "u":
                 more = {self.box(view, scope, expr): "same file"}
@@ -103,6 +109,10 @@ class Evaluation:
 
     def name(self, view: View, scope: int, name: str, line: int) -> Values:
         """What a name means in a scope, by the rules of the language."""
+        raise NotImplementedError
+
+    def assigned(self, view: View, scope: int, owner: str, name: str) -> Values:
+        """What a JavaScript file assigns to ``owner.name``."""
         raise NotImplementedError
 
     def imported(self, view: View, each: Import, *, whole: bool = False) -> Values:
@@ -127,6 +137,10 @@ class Evaluation:
 
     def item(self, view: View, scope: int, value: Value, key: Expr, line: int) -> Values:
         """What ``value[key]`` may be."""
+        raise NotImplementedError
+
+    def is_set(self, view: View, scope: int, value: Value, key: Expr, line: int) -> bool:
+        """Whether ``value`` is what an assignment to ``value[key]`` says."""
         raise NotImplementedError
 
     def entered(self, value: Value) -> Values:

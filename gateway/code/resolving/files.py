@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gateway.code.languages.facts import CodeSite, Definition
+from gateway.code.languages.facts import CodeSite
+from gateway.code.resolving.calls import pairs
 from gateway.code.resolving.resolver import Resolver
 from gateway.code.resolving.values import COMMON, CONFIDENCE, Value, Values
 from gateway.code.resolving.view import View
@@ -12,6 +13,8 @@ from gateway.store.code.files import Argument, NewSite
 
 _MOST_ARGUMENTS = 6  # of one site: more values say too little
 _MOST_TARGETS = 8
+
+_CALL_THEIR_ARGUMENTS = {f"<builtin>.{name}" for name in ("map", "filter", "sorted", "min", "max")}
 
 Ids = Mapping[tuple[int, int], int]  # of definitions, by file and ordinal
 
@@ -40,9 +43,15 @@ def resolve_file(
         if len(values) > _MOST_TARGETS:
             values = {}
         edges = _edges(resolver, site, values, ids)
+        if site.kind == "call" and any(value.text in _CALL_THEIR_ARGUMENTS for value in values):
+            edges |= _called_back(resolver, view, site, ids)
         if site.kind == "call":
             arguments |= _arguments(resolver, view, site, values, ids)
         outside = next((value.text for value in values if value.kind == "external"), None)
+        if not edges and site.kind == "import" and site.callee is not None:  # of a constant, say
+            home = resolver.file_of(view, view.imports[site.callee[1]])
+            if home is not None:
+                edges, outside = {ids[home, 0]: "import"}, None
         if not edges and outside is None and site.kind == "call" and site.receiver:
             resolver.lookups.add(site.name)
             only = namesakes.only(site.name)
@@ -79,6 +88,17 @@ def _edges(resolver: Resolver, site: CodeSite, values: Values, ids: Ids) -> dict
     return edges
 
 
+def _called_back(resolver: Resolver, view: View, site: CodeSite, ids: Ids) -> dict[int, str]:
+    """The functions that a call of something foreign, such as `sorted`, calls in turn."""
+    return {
+        ids[each.file, each.at]: "flow"
+        for expr in [*site.args, *site.keywords.values()]
+        for value in resolver.evaluate(view, site.scope, expr, site.line)
+        for each in resolver.callees(value)
+        if (each.file, each.at) in ids
+    }
+
+
 def _below(resolver: Resolver, view: View, site: CodeSite, ids: Ids, namesakes: Namesakes) -> dict[int, str]:
     """Methods that only subclasses of the class around a site have."""
     owner = view.enclosing_class(site.scope)
@@ -95,6 +115,8 @@ def _below(resolver: Resolver, view: View, site: CodeSite, ids: Ids, namesakes: 
 
 
 def _targets(resolver: Resolver, site: CodeSite, value: Value, origin: str) -> list[tuple[Value, str]]:
+    if value.kind == "super" and site.kind == "call":  # super(…) in JavaScript
+        return [(each, origin) for each in resolver.constructor(value)]
     if value.kind not in ("definition", "bound", "instance"):
         return []
     if site.kind not in ("call", "implicit"):
@@ -102,16 +124,9 @@ def _targets(resolver: Resolver, site: CodeSite, value: Value, origin: str) -> l
     if value.kind == "instance":
         return [(each, origin) for each in resolver.attribute(value, "__call__") if each.kind == "bound"]
     if value.kind == "definition" and resolver.definition(value).kind == "class":
-        made = [(each, origin) for each in constructor(resolver, value)]
+        made = [(each, origin) for each in resolver.constructor(value)]
         return [(value, origin), *made]
     return [(value, origin)]
-
-
-def constructor(resolver: Resolver, value: Value) -> list[Value]:
-    """The method of the project that runs when this class is called."""
-    name = "__init__" if resolver.modules.view(value.file).python else "constructor"
-    found = resolver.attribute(Value("instance", value.file, value.at), name)
-    return [each for each in found if each.kind == "bound"]
 
 
 def _arguments(resolver: Resolver, view: View, site: CodeSite, values: Values, ids: Ids) -> set[Argument]:
@@ -119,11 +134,11 @@ def _arguments(resolver: Resolver, view: View, site: CodeSite, values: Values, i
     if not site.args and not site.keywords:
         return found
     for value in values:
-        for callee in _callees(resolver, value):
+        for callee in resolver.callees(value):
             definition = resolver.definition(callee)
             roots = resolver.modules.view(callee.file).roots
-            for name, expr in _pairs(definition, callee, site):
-                if name not in roots:
+            for param, expr in pairs(definition, callee, site):
+                if param.name not in roots:
                     continue  # the function does nothing with it that matters here
                 passed = [
                     each
@@ -132,25 +147,8 @@ def _arguments(resolver: Resolver, view: View, site: CodeSite, values: Values, i
                 ]
                 if len(passed) <= _MOST_ARGUMENTS:
                     found |= {
-                        Argument(ids[callee.file, callee.at], name, ids[each.file, each.at], each.kind)
+                        Argument(ids[callee.file, callee.at], param.name, ids[each.file, each.at], each.kind)
                         for each in passed
                         if (each.file, each.at) in ids and (callee.file, callee.at) in ids
                     }
     return found
-
-
-def _callees(resolver: Resolver, value: Value) -> list[Value]:
-    if value.kind == "definition" and resolver.definition(value).kind == "class":
-        return constructor(resolver, value)
-    if value.kind == "instance":
-        return [each for each in resolver.attribute(value, "__call__") if each.kind == "bound"]
-    return [value] if value.kind in ("definition", "bound") else []
-
-
-def _pairs(definition: Definition, callee: Value, site: CodeSite) -> list[tuple[str, list[object] | None]]:
-    params = [param for param in definition.params if not param.star]
-    names = [param.name for param in params]
-    bound = callee.kind == "bound" and site is not None and names[:1] and names[0] in ("self", "cls")
-    positional = names[1:] if bound else names
-    pairs = [*zip(positional, site.args, strict=False)]
-    return pairs + [(name, expr) for name, expr in site.keywords.items() if name in names]

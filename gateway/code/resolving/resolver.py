@@ -6,10 +6,8 @@ not known when it stops, at a circle or far from its start, is unresolved.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from gateway.code.languages.facts import Binding, Definition, Import, Param
-from gateway.code.resolving.annotations import Annotations
+from gateway.code.languages.facts import Binding, Import, Param
+from gateway.code.resolving.calls import Calls, Incoming
 from gateway.code.resolving.classes import linearize
 from gateway.code.resolving.values import (
     BUILTINS,
@@ -25,15 +23,12 @@ from gateway.code.resolving.view import NEVER, Candidate, Modules, View
 _PROPERTIES = {"property", "cached_property", "classproperty", "get"}
 _SAME_ITEMS = {"list", "tuple", "set", "frozenset", "sorted", "reversed", "iter"}
 
-Incoming = Mapping[tuple[int, int], Mapping[str, set[Value]]]  # by file and definition: parameter to values
 
-
-class Resolver(Annotations):
-    """Evaluates names, attributes and calls. ``incoming`` is what goes to parameters."""
+class Resolver(Calls):
+    """Evaluates names, attributes and calls."""
 
     def __init__(self, modules: Modules, incoming: Incoming) -> None:
-        super().__init__(modules)
-        self._incoming = incoming
+        super().__init__(modules, incoming)
         self._orders: dict[Value, list[Value]] = {}
 
     def begin_file(self) -> None:
@@ -64,6 +59,27 @@ class Resolver(Annotations):
             return {external(f"<builtin>.{name}"): "same file"}
         return {}
 
+    def assigned(self, view: View, scope: int, owner: str, name: str) -> Values:
+        """What a JavaScript file assigns to ``owner.name``, or to the prototype of ``owner``.
+
+        `this` in a function that was assigned so is the owner.
+        """
+        if owner == "this":
+            while scope >= 0 and not (owner := _owner(view, scope)):
+                if view.definitions[scope].kind == "class":
+                    return {}
+                scope = view.definitions[scope].parent
+        if not owner or name not in view.attributes:
+            return {}
+        home, found = view.home(scope, owner), Values()
+        for binding in view.attributes[name]:
+            if (
+                binding.base in (["n", owner], ["a", ["n", owner], "prototype"])
+                and view.home(binding.scope, owner) == home
+            ):
+                merge(found, self._bound(view, binding))
+        return found
+
     def _candidates(self, view: View, scope: int, candidates: list[Candidate]) -> Values:
         found: Values = {}
         for _, _, what in candidates:
@@ -79,7 +95,7 @@ class Resolver(Annotations):
 
     def _defined(self, view: View, index: int) -> Values:
         found: Values = {Value("definition", view.id, index): "same file"}
-        for site in view.definitions[index].decorators:  # what the name is after decoration
+        for site in view.definitions[index].decorators[-1:]:  # what the name is after decoration
             for value in self.result(view, site):
                 if value.kind == "definition":
                     merge(found, {value: "flow"})
@@ -90,33 +106,6 @@ class Resolver(Annotations):
         if not found:
             value = self.evaluate(view, binding.scope, binding.value, binding.line)
             found = value if _is_alias(value) else through(value, "assignment")
-        return found
-
-    def parameter(self, view: View, scope: int, param: Param) -> Values:
-        """What a parameter may be: ``self``, its annotation, its default, and what the project passes."""
-        definition = view.definitions[scope]
-        parent = view.definitions[definition.parent]
-        if (
-            view.python
-            and parent.kind == "class"
-            and param is definition.params[0]
-            and definition.kind == "function"
-            and "staticmethod" not in definition.marks
-        ):
-            of_class = "classmethod" in definition.marks or definition.name in (
-                "__new__",
-                "__init_subclass__",
-                "__class_getitem__",
-            )
-            return {Value("definition" if of_class else "instance", view.id, definition.parent): "self"}
-        if param.star:
-            return {}
-        found = self.annotated(view, definition.parent, param.annotation, definition.line)
-        if found:
-            return found
-        for value in self._incoming.get((view.id, scope), {}).get(param.name, ()):
-            found[value] = "flow"
-        merge(found, through(self.evaluate(view, definition.parent, param.default, definition.line), "flow"))
         return found
 
     # Modules
@@ -168,6 +157,11 @@ class Resolver(Annotations):
                 self._active.discard(key)
             if found:
                 return found
+        for _, _, what in (
+            () if view.python else view.candidates(0, "default")
+        ):  # module.exports = app; app.x = …
+            if isinstance(what, Binding) and what.value is not None and what.value[0] == "n":
+                return self.assigned(view, 0, what.value[1], name)
         if view.python and view.path.endswith("__init__.py"):
             inner = self.modules.python(view, name, 1)
             if inner is not None:
@@ -182,9 +176,9 @@ class Resolver(Annotations):
             return {external(f"{value.text}.{name}"): "import"}
         if value.kind == "box":
             view, scope, expr, _ = self.opened(value)
-            if not view.python and expr is not None and expr[0] == "d":
+            if not view.python and expr is not None and expr[0] in "de":
                 return self.item(view, scope, value, ["k", name], NEVER)
-            shown = "dict" if expr is not None and expr[0] == "d" else "list"
+            shown = "dict" if expr is not None and expr[0] in "de" else "list"
             return {external(f"<{shown}>.{name}"): "same file"}
         if value.kind == "bound":
             return {}
@@ -195,10 +189,8 @@ class Resolver(Annotations):
             if name == "__class__" and value.kind == "instance":
                 return {Value("definition", value.file, value.at): "type"}
             return self._class_attribute(value, name)
-        return {}
-
-    def definition(self, value: Value) -> Definition:
-        return self.modules.view(value.file).definitions[value.at]
+        view = self.modules.view(value.file)
+        return {} if view.python else self.assigned(view, definition.parent, definition.name, name)
 
     def order(self, value: Value) -> list[Value]:
         """The class of a value and its bases in the order in which they are searched."""
@@ -221,9 +213,6 @@ class Resolver(Annotations):
             classes = [each for each in values if each.kind == "external" or self.is_class(each)]
             found.append(classes[0] if classes else external("?"))
         return found
-
-    def is_class(self, value: Value) -> bool:
-        return value.kind == "definition" and self.definition(value).kind == "class"
 
     def _class_attribute(self, value: Value, name: str) -> Values:
         self.lookups.add(name)
@@ -294,6 +283,8 @@ class Resolver(Annotations):
         if definition.kind == "module":
             return {}
         found = self.annotated(view, definition.parent, definition.result, definition.line)
+        if not found and definition.name in view.prototypes:
+            return {Value("instance", value.file, value.at): "assignment"}
         if found:
             return found
         if definition.yields:
@@ -340,6 +331,14 @@ class Resolver(Annotations):
                     merge(results, self.returned(each))
                 return results or {value: "type"}
         return {value: "return"}
+
+
+def _owner(view: View, scope: int) -> str:
+    """`app` for the function of `app.handle = function`."""
+    name = view.definitions[scope].name
+    if name in view.prototypes:
+        return name
+    return name.partition(".")[0] if name[:1] not in ("[", '"', "'") and "." in name else ""
 
 
 def _is_alias(values: Values) -> bool:

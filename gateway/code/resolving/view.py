@@ -5,7 +5,6 @@ from __future__ import annotations
 import posixpath
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable
-from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from gateway.code.languages.facts import DECODER, Binding, Expr, FileFacts, Import, Param
@@ -13,6 +12,7 @@ from gateway.store.code.files import FileRow
 
 _CACHED_VIEWS = 600
 _SCRIPT_SUFFIXES = ("", ".ts", ".tsx", ".d.ts", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs")
+_ANY_TIME = -1
 NEVER = 1 << 30  # a line after every other
 
 
@@ -40,16 +40,31 @@ class View:
             self._names[definition.parent, definition.name].append(Candidate(line, False, index))
             for param in definition.params:
                 self._names[index, param.name].append(Candidate(0, False, param))
-        for binding in facts.bindings:
-            if binding.base is not None:
-                self.attributes[binding.name].append(binding)
-            else:
-                place = Candidate(binding.line, binding.sometimes, binding)
-                self._names[binding.scope, binding.name].append(place)
         for each in facts.imports:
             self._names[each.scope, each.alias].append(Candidate(each.line, False, each))
+        for binding in sorted(facts.bindings, key=lambda binding: binding.item):
+            if binding.base is not None:
+                self.attributes[binding.name].append(binding)
+                continue
+            scope = self.home(binding.scope, binding.name) if binding.item else binding.scope
+            line = binding.line if scope == binding.scope else _ANY_TIME
+            self._names[scope, binding.name].append(Candidate(line, binding.sometimes, binding))
         for found in self._names.values():
             found.sort(key=lambda candidate: candidate.line)
+        self.prototypes = {
+            binding.base[1][1]
+            for bindings in self.attributes.values()
+            for binding in bindings
+            if binding.base is not None and binding.base[0] == "a" and binding.base[2] == "prototype"
+            if binding.base[1] is not None and binding.base[1][0] == "n"
+        }
+        # Functions that are written as arguments, by the call that takes them.
+        self.taken_by = {
+            arg[1]: site
+            for site in facts.sites
+            for arg in [*site.args, *site.keywords.values()]
+            if arg is not None and arg[0] == "f" and site.kind == "call"
+        }
         self.roots = set(_roots(site.callee for site in facts.sites)) | set(
             _roots(arg for site in facts.sites for arg in [*site.args, *site.keywords.values()])
         )
@@ -61,7 +76,14 @@ class View:
             return found
         before = [each for each in found if each.line <= line] or found
         sure = max((i for i, each in enumerate(before) if not each.sometimes), default=0)
-        return before[sure:]
+        dated = [each for each in before[sure:] if each.line != _ANY_TIME]
+        return dated + [each for each in found if each.line == _ANY_TIME]
+
+    def home(self, scope: int, name: str) -> int:
+        """The scope that binds a name for this one; -1 if none does."""
+        while scope >= 0 and (scope, name) not in self._names:
+            scope = self.definitions[scope].parent
+        return scope
 
     def enclosing_class(self, scope: int) -> int | None:
         """The class of the innermost method around a scope."""
@@ -129,7 +151,7 @@ class Modules:
 
 def dotted(path: str) -> str:
     """The module name of a path."""
-    parts = list(PurePosixPath(path).with_suffix("").parts)
+    parts = posixpath.splitext(path)[0].split("/")
     return ".".join(parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts)
 
 

@@ -20,6 +20,7 @@ class FileRow(Struct, frozen=True):
     hash: bytes
     size: int
     mtime_ns: int
+    version: int  # of the indexer that parsed it
 
 
 class NewDefinition(Struct, frozen=True, kw_only=True):
@@ -83,15 +84,46 @@ def put_facts(connection: apsw.Connection, digest: bytes, facts: bytes) -> None:
 
 
 def put_file(connection: apsw.Connection, project: str, row: FileRow) -> int:
-    """Insert or update the file at its path and return its id, which stays the same; ``row.id`` is ignored."""
+    """Insert or update the file at its path and return its id, which stays the same; ``row.id`` is ignored.
+
+    A file of code is to be resolved from then on.
+    """
     return int(
         connection.execute(
-            "INSERT INTO code_files (project, path, module, language, hash, size, mtime_ns) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (project, path) DO UPDATE SET module = excluded.module, "
-            "language = excluded.language, hash = excluded.hash, size = excluded.size, mtime_ns = excluded.mtime_ns "
-            "RETURNING id",
-            (project, row.path, row.module, row.language, row.hash, row.size, row.mtime_ns),
+            "INSERT INTO code_files (project, path, module, language, hash, size, mtime_ns, version, pending) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (project, path) DO UPDATE SET module = excluded.module, "
+            "language = excluded.language, hash = excluded.hash, size = excluded.size, mtime_ns = excluded.mtime_ns, "
+            "version = excluded.version, pending = excluded.pending RETURNING id",
+            (
+                project,
+                row.path,
+                row.module,
+                row.language,
+                row.hash,
+                row.size,
+                row.mtime_ns,
+                row.version,
+                row.module != "",
+            ),
         ).get
+    )
+
+
+def is_current(connection: apsw.Connection, row: FileRow) -> bool:
+    """Whether the file is still there with this content."""
+    found = connection.execute("SELECT hash FROM code_files WHERE id = ?", (row.id,)).get
+    return bool(found == row.hash)
+
+
+def pending_files(connection: apsw.Connection, project: str) -> set[int]:
+    """Files that are to be resolved."""
+    rows = connection.execute("SELECT id FROM code_files WHERE project = ? AND pending", (project,))
+    return {int(str(file)) for (file,) in rows}
+
+
+def set_pending(connection: apsw.Connection, files: Iterable[int], *, pending: bool) -> None:
+    connection.executemany(
+        "UPDATE code_files SET pending = ? WHERE id = ?", ((pending, file) for file in files)
     )
 
 
@@ -172,23 +204,25 @@ def put_sites(
         if site.edges:
             number = connection.last_insert_rowid()
             connection.executemany(
-                "INSERT OR IGNORE INTO code_edges VALUES (?, ?, ?, ?)",
+                # Another process may have removed the target.
+                "INSERT OR IGNORE INTO code_edges SELECT ?1, id, ?3, ?4 FROM code_definitions WHERE id = ?2",
                 ((number, *edge) for edge in site.edges),
             )
     connection.executemany("INSERT INTO code_lookups VALUES (?, ?)", ((name, file) for name in lookups))
     connection.executemany(
-        "INSERT INTO code_arguments VALUES (?, ?, ?, ?, ?)",
+        "INSERT INTO code_arguments SELECT ?1, callee.id, ?3, value.id, ?5 FROM code_definitions AS callee "
+        "JOIN code_definitions AS value ON value.id = ?4 WHERE callee.id = ?2",
         ((file, each.callee, each.name, each.value, each.kind) for each in arguments),
     )
 
 
-def files_that_looked_up(connection: apsw.Connection, project: str, names: Iterable[str]) -> set[int]:
-    rows = connection.execute(
-        "SELECT DISTINCT file FROM json_each(?) AS wanted CROSS JOIN code_lookups ON name = wanted.value "
-        "JOIN code_files ON code_files.id = file WHERE project = ?",
-        (as_json(list(names)), project),
+def reopen_files_that_looked_up(connection: apsw.Connection, project: str, names: Iterable[str]) -> None:
+    """Files whose resolution asked for one of these names are to be resolved again."""
+    connection.execute(
+        "UPDATE code_files SET pending = 1 WHERE project = ? AND id IN (SELECT file FROM json_each(?) AS wanted "
+        "CROSS JOIN code_lookups ON name = wanted.value)",
+        (project, as_json(list(names))),
     )
-    return {int(str(file)) for (file,) in rows}
 
 
 def arguments_of(connection: apsw.Connection, project: str) -> dict[int, set[Argument]]:

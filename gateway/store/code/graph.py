@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 import apsw
@@ -14,6 +14,7 @@ from gateway.store.wiki.search import rarest
 
 # Rows that one search ranks at most, in a few milliseconds.
 _TEXT_ROWS = 6_000
+_BEST_ROWS = 1_000
 CALLS = ("call", "implicit")
 ALL_KINDS = ("call", "implicit", "base", "import", "use")
 
@@ -58,7 +59,7 @@ class Hit(Struct, frozen=True, kw_only=True):
     kind: Literal["code", "document"]
 
 
-class Link(Struct, frozen=True, array_like=True):
+class Link(Struct, frozen=True):
     """Edges from one definition to another, weighted by their confidences."""
 
     caller: int
@@ -75,17 +76,22 @@ _USE = (
     "JOIN code_files AS f ON f.id = s.file "
     "JOIN code_definitions AS caller ON caller.file = s.file AND caller.ordinal = s.scope "
 )
+_LINKS = (
+    "SELECT d.id, e.target, sum(e.confidence) FROM code_files AS f JOIN code_definitions AS d ON d.file = f.id "
+    "JOIN code_sites AS s ON s.file = d.file AND s.scope = d.ordinal JOIN code_edges AS e ON e.site = s.id"
+)
 _TARGET = "target.qualified, target.id, s.external, e.origin, e.confidence"
 _KINDS = "s.kind IN (SELECT value FROM json_each(?))"
 
 
-def places_named(connection: apsw.Connection, project: str, name: str) -> list[Place]:
-    """Definitions whose qualified name is ``name`` or ends in it."""
+def places_named(connection: apsw.Connection, project: str, name: str, *, most: int = 0) -> list[Place]:
+    """Definitions whose qualified name is ``name`` or ends in it: by path, or the ``most`` important ones."""
     last = name.rpartition(".")[2]
     found = connection.execute(
         f"{_PLACE} WHERE project = ?1 AND code_definitions.name = ?2 "
-        "AND (qualified = ?3 OR substr(qualified, -length(?3) - 1) = '.' || ?3) ORDER BY path, line",
-        (project, last, name),
+        f"AND (qualified = ?3 OR substr(qualified, -length(?3) - 1) = '.' || ?3) "
+        f"ORDER BY {'rank DESC, ' if most else ''}path, line LIMIT ?4",
+        (project, last, name, most or -1),
     )
     return load_all(Place, found)
 
@@ -107,9 +113,71 @@ def places(connection: apsw.Connection, identities: Sequence[int]) -> list[Place
     return load_all(Place, found)
 
 
-def all_places(connection: apsw.Connection, project: str) -> list[Place]:
-    """Every definition of a project."""
-    return load_all(Place, connection.execute(f"{_PLACE} WHERE project = ?", (project,)))
+def module_at(connection: apsw.Connection, project: str, path: str) -> list[Place]:
+    """A file as a definition."""
+    found = connection.execute(
+        f"{_PLACE} WHERE project = ? AND path = ? AND kind = 'module'", (project, path)
+    )
+    return load_all(Place, found)
+
+
+def names_like(connection: apsw.Connection, project: str, name: str) -> list[str]:
+    """Names of definitions that begin like this one and are about as long."""
+    rows = connection.execute(
+        "SELECT DISTINCT code_definitions.name FROM code_files JOIN code_definitions ON file = code_files.id "
+        "WHERE project = ?1 AND kind <> 'lambda' AND lower(substr(code_definitions.name, 1, 1)) = "
+        "lower(substr(?2, 1, 1)) AND abs(length(code_definitions.name) - length(?2)) <= 3",
+        (project, name),
+    )
+    return [str(found) for (found,) in rows]
+
+
+def unranked(connection: apsw.Connection, project: str) -> tuple[int, int]:
+    """How many functions and classes a project has, and how many have no rank yet."""
+    rows = connection.execute(
+        "SELECT count(*), count(*) FILTER (WHERE rank = 0) FROM code_files "
+        "JOIN code_definitions ON file = code_files.id WHERE project = ? AND kind NOT IN ('module', 'lambda')",
+        (project,),
+    )
+    every, new = next(iter(rows))
+    return int(str(every)), int(str(new))
+
+
+def definition_paths(connection: apsw.Connection, project: str) -> list[tuple[int, str, str, str]]:
+    """Id, path, name and kind of each definition; the kind of what is inside a function is `inner`."""
+    rows = connection.execute(
+        "SELECT d.id, path, d.name, iif(owner.kind IN ('function', 'method', 'lambda'), 'inner', d.kind) "
+        "FROM code_files JOIN code_definitions AS d ON d.file = code_files.id LEFT JOIN code_definitions AS owner "
+        "ON owner.file = d.file AND owner.ordinal = d.parent WHERE project = ?",
+        (project,),
+    )
+    return [(number, path, name, kind) for number, path, name, kind in rows]
+
+
+def put_ranks(connection: apsw.Connection, ranks: Iterable[tuple[int, float]]) -> None:
+    connection.executemany(
+        "UPDATE code_definitions SET rank = ? WHERE id = ?", ((rank, number) for number, rank in ranks)
+    )
+
+
+def top_ranks(connection: apsw.Connection, project: str, limit: int) -> dict[int, float]:
+    """The definitions with the highest ranks."""
+    rows = connection.execute(
+        "SELECT code_definitions.id, rank FROM code_files JOIN code_definitions ON file = code_files.id "
+        "WHERE project = ? AND kind NOT IN ('module', 'lambda') ORDER BY rank DESC, code_definitions.id LIMIT ?",
+        (project, limit),
+    )
+    return {int(str(number)): float(str(rank)) for number, rank in rows}
+
+
+def owners(connection: apsw.Connection, identities: Sequence[int]) -> dict[int, int]:
+    """The classes of methods, by the ids of the methods."""
+    rows = connection.execute(
+        "SELECT d.id, owner.id FROM json_each(?) AS w CROSS JOIN code_definitions AS d ON d.id = w.value "
+        "JOIN code_definitions AS owner ON owner.file = d.file AND owner.ordinal = d.parent AND owner.kind = 'class'",
+        (as_json(list(identities)),),
+    )
+    return {int(str(method)): int(str(owner)) for method, owner in rows}
 
 
 def places_in(connection: apsw.Connection, file: int) -> list[Place]:
@@ -147,14 +215,17 @@ def uses_in(
     return load_all(CodeUse, connection.execute(query, values))
 
 
-def unresolved(connection: apsw.Connection, project: str, name: str, limit: int) -> list[CodeUse]:
-    """Calls of something of that name of which nothing is known."""
+def unresolved(
+    connection: apsw.Connection, project: str, name: str, limit: int, *, of_objects: bool = False
+) -> list[CodeUse]:
+    """Calls of something of that name of which nothing is known; with ``of_objects`` those that have a receiver."""
     query = (
         _USE.format(source="code_sites AS s", target="NULL, NULL, NULL, NULL, NULL")
         + "WHERE f.project = ? AND s.name = ? AND s.kind = 'call' AND s.external IS NULL "
-        "AND NOT EXISTS (SELECT 1 FROM code_edges WHERE site = s.id) ORDER BY f.path, s.line LIMIT ?"
+        "AND (NOT ? OR s.receiver <> '') AND NOT EXISTS (SELECT 1 FROM code_edges WHERE site = s.id) "
+        "ORDER BY f.path, s.line LIMIT ?"
     )
-    return load_all(CodeUse, connection.execute(query, (project, name, limit)))
+    return load_all(CodeUse, connection.execute(query, (project, name, of_objects, limit)))
 
 
 def inner(connection: apsw.Connection, identity: int) -> list[int]:
@@ -210,7 +281,7 @@ def subclasses(connection: apsw.Connection, identity: int) -> list[int]:
     rows = connection.execute(
         "WITH RECURSIVE below (id, depth) AS (SELECT ?1, 0 UNION SELECT c.id, depth + 1 FROM below "
         "JOIN code_edges AS e ON e.target = below.id JOIN code_sites AS s ON s.id = e.site AND s.kind = 'base' "
-        "JOIN code_definitions AS c ON c.file = s.file AND c.kind = 'class' AND c.parent = s.scope "
+        "JOIN code_definitions AS c ON c.file = s.file AND +c.kind = 'class' AND +c.parent = s.scope "
         "AND s.line BETWEEN c.line AND c.end_line WHERE depth < 20) "
         "SELECT id FROM below WHERE id <> ?1 GROUP BY id ORDER BY min(depth), id",
         (identity,),
@@ -220,13 +291,15 @@ def subclasses(connection: apsw.Connection, identity: int) -> list[int]:
 
 def links(connection: apsw.Connection, project: str) -> list[Link]:
     """All edges of a project between definitions."""
-    rows = connection.execute(
-        "SELECT d.id, e.target, sum(e.confidence) FROM code_files AS f JOIN code_sites AS s ON s.file = f.id "
-        "JOIN code_edges AS e ON e.site = s.id JOIN code_definitions AS d ON d.file = s.file AND d.ordinal = s.scope "
-        "WHERE f.project = ? GROUP BY d.id, e.target",
-        (project,),
+    return load_all(
+        Link, connection.execute(f"{_LINKS} WHERE f.project = ? GROUP BY d.id, e.target", (project,))
     )
-    return [Link(*row) for row in rows]
+
+
+def links_from(connection: apsw.Connection, identities: Iterable[int]) -> list[Link]:
+    """The edges from these definitions."""
+    query = f"{_LINKS} WHERE d.id IN (SELECT value FROM json_each(?)) GROUP BY d.id, e.target"
+    return load_all(Link, connection.execute(query, (as_json(list(identities)),)))
 
 
 def found_by_text(connection: apsw.Connection, project: str, words: list[str], limit: int) -> list[Hit]:
@@ -234,11 +307,17 @@ def found_by_text(connection: apsw.Connection, project: str, words: list[str], l
     chosen = rarest(connection, "code_text", words, _TEXT_ROWS)
     if not chosen:
         return []
+    match = fts.any_of(chosen)
+    best = "SELECT rowid AS id, bm25(code_text, 6.0, 1.0) AS score FROM code_text WHERE code_text MATCH ?1"
     query = (
-        "SELECT path, line, end_line, iif(module = '', 'document', 'code') FROM "
-        "(SELECT rowid AS id, bm25(code_text, 6.0, 1.0) AS score FROM code_text "
-        "WHERE code_text MATCH ?1 ORDER BY score LIMIT ?2) AS found JOIN code_parts ON code_parts.id = found.id "
-        "JOIN code_files ON code_files.id = code_parts.file WHERE project = ?3 ORDER BY score LIMIT ?4"
+        "SELECT path, line, end_line, iif(module = '', 'document', 'code') FROM ({found}) AS found "
+        "CROSS JOIN code_parts ON code_parts.id = found.id CROSS JOIN code_files ON code_files.id = code_parts.file "
+        "WHERE project = ?3 ORDER BY score LIMIT ?4"
     )
-    # Other projects share the index: enough is ranked that theirs seldom crowd this one's out.
-    return load_all(Hit, connection.execute(query, (fts.any_of(chosen), limit * 20, project, limit)))
+    # Projects share the index. Only if others crowd this one out of the best rows are all rows looked up.
+    for source, rows in ((f"{best} ORDER BY score LIMIT ?2", _BEST_ROWS), (best, _TEXT_ROWS)):
+        values = (match, rows, project, limit)
+        found = load_all(Hit, connection.execute(query.format(found=source), values))
+        if len(found) == limit:
+            break
+    return found

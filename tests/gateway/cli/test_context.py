@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.gateway.cli.conftest import Run
+from gateway.cli.common.exits import EXIT_INTERRUPTED
+from gateway.store.db import Database
+from tests.gateway.cli.conftest import COMMAND, Run
+from tests.waiting import eventually
 
 FILES = {
     "shop/__init__.py": "",
@@ -49,7 +53,7 @@ def test_a_project_from_its_registration_to_its_removal(hearth: Run, shop: Path)
     added = hearth("context", "add", str(shop), "--name", "shop", "--exclude", "shop/admin.py", "--json")
     assert json.loads(added.stdout)["files"] == 4
     again = hearth("context", "add", str(shop), "--name", "market")
-    assert again.stdout.startswith("market: 5 files, 6 definitions; 1 files were new or changed")
+    assert again.stdout.startswith("market: 5 files, 6 definitions; 1 file was new or changed")
     assert json.loads(hearth("context", "list", "--json").stdout)["projects"][0]["name"] == "market"
     assert "5 files, 6 definitions" in hearth("context", "status").stdout
     assert sorted(path.name for path in shop.rglob("*")) == before, "nothing is written into a project"
@@ -95,6 +99,50 @@ def test_queries(hearth: Run, shop: Path) -> None:
     assert outline["left_out"] > 0  # type: ignore[operator]
     shown = hearth("context", "callers", "AuthService.login").stdout
     assert "shop/app.py:4  shop.app.main  AuthService().login('a')  [assignment 0.90]" in shown
+
+
+def test_ctrl_c_keeps_what_is_indexed_and_a_refresh_goes_on(
+    hearth: Run, environment: dict[str, str], tmp_path: Path
+) -> None:
+    root = tmp_path / "big"
+    root.mkdir()
+    for number in range(2000):
+        (root / f"m{number}.py").write_text(f"def f{number}(): ...\nf{number}()\n")
+    hearth("context", "list")  # makes the database
+    process = subprocess.Popen(
+        [*COMMAND, "context", "add", str(root)], env=environment, stderr=subprocess.PIPE, text=True
+    )
+    database = Database(tmp_path / "data" / "hearth.db")
+    database.open()
+    count = "SELECT count(*) FROM code_files"
+    eventually(lambda: database.read_sync(lambda c: c.execute(count).get), "nothing was indexed")
+    process.send_signal(signal.SIGINT)
+    assert "what is indexed is kept: `hearth context refresh big` goes on" in process.communicate()[1]
+    assert process.returncode == EXIT_INTERRUPTED
+    kept = database.read_sync(lambda c: c.execute(count).get)
+    database.close()
+    assert 0 < kept < 2000
+    done = hearth("context", "refresh", "big").stdout
+    assert f"2000 files, 2000 definitions; {2000 - kept} files were new or changed" in done
+
+
+def test_answers_name_what_is_meant(hearth: Run, shop: Path) -> None:
+    (shop / "shop" / "limits.py").write_text("LIMIT = 5\n")
+    (shop / "shop" / "late.py").write_text("from shop.limits import LIMIT\n\ndef login(user): ...\n")
+    hearth("context", "add", str(shop))
+    assert "did you mean `AuthService`?" in hearth("context", "callers", "AuthServise").stderr
+    assert "did you mean `AuthService.login`" in hearth("context", "callers", "Auth.login").stderr
+    assert "shop/app.py has 5 lines" in hearth("context", "callers", "shop/app.py:99").stderr
+    assert "no indexed file is called `shop/ap.py`" in hearth("context", "callers", "shop/ap.py:9").stderr
+    none = hearth("context", "path", "check", "Admin.reset").stderr
+    assert "no chain of confirmed or possible calls leads from check to Admin.reset" in none
+    imports = hearth("context", "imports", "shop/late.py").stdout
+    assert "shop/late.py:1  shop.limits  from shop.limits import LIMIT  [import 0.97]" in imports
+    assert "shop/late.py:1  shop.late" in hearth("context", "imports", "shop.limits").stdout
+    assert (
+        "  shop.admin.Admin.reset -> shop.auth.AuthService.login"
+        in hearth("context", "callers", "login").stdout
+    )
 
 
 @pytest.mark.parametrize(

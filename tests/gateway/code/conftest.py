@@ -28,6 +28,10 @@ class Indexable:
     def index(self) -> Indexed:
         return ProjectIndexer(self.database, self.row).run()
 
+    def indexed(self) -> Indexable:
+        self.index()
+        return self
+
     @property
     def row(self) -> CodeProject:
         return self.database.read_sync(lambda c: project_of(c, self.id))

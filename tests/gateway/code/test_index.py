@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from gateway.base.errors import InvalidRequestError
+from gateway.code.index import ProjectIndexer
+from gateway.code.languages.facts import VERSION
 from gateway.store.code.projects import add_project, list_projects, project_of, remove_project
 from gateway.store.db import Database
 from tests.gateway.code.conftest import Indexable
@@ -75,6 +80,14 @@ def test_a_removed_and_a_moved_file(project: Make) -> None:
     assert ("b", "a.f", "import") in made.edges()
 
 
+def test_a_folder_that_becomes_a_package_renames_its_modules(project: Make) -> None:
+    made = project({"src/pkg/a.py": "def f(): ...\n", "src/pkg/b.py": "from pkg.a import f\nf()\n"})
+    assert made.edges() == set()
+    made.write({"src/pkg/__init__.py": ""})
+    made.index()
+    assert made.edges() == {("pkg.b", "pkg.a.f", "import")}
+
+
 def test_a_deleted_project_is_reported_and_keeps_its_index(project: Make) -> None:
     made = project({"a.py": "def f(): ...\n"})
     made.root.rename(made.root.with_name("moved"))
@@ -94,6 +107,54 @@ def test_a_file_that_vanishes_or_becomes_binary_leaves_the_index(project: Make) 
     assert (done.removed, done.walk.left_out, made.row.files) == (1, {"binary": 1}, 1)
 
 
+def test_files_and_folders_that_change_while_they_are_indexed(project: Make, database: Database) -> None:
+    files: dict[str, str | bytes] = {f"m{i:02}.py": f"def f{i}(): ...\nf{i}()\n" for i in range(90)}
+    made = project(files)
+    made.write({path: f"x = 1\n{text!s}" for path, text in files.items()})
+
+    def change(stage: str, done: int, total: int) -> None:
+        if (stage, done) == ("parsing", 40):
+            (made.root / "m80.py").unlink()
+            (made.root / "m81.py").unlink()
+            (made.root / "m81.py").mkdir()
+
+    done = ProjectIndexer(database, made.row, change).run()
+    assert (done.parsed, done.removed, done.walk.left_out, made.row.files) == (88, 2, {"unreadable": 2}, 88)
+    assert len(made.edges()) == 88
+
+
+def test_a_project_that_moves_while_it_is_indexed_keeps_its_index(project: Make, database: Database) -> None:
+    made = project({f"m{i:02}.py": f"def f{i}(): ...\nf{i}()\n" for i in range(90)})
+    made.write({f"m{i:02}.py": f"def g{i}(): ...\ng{i}()\n" for i in range(90)})
+    aside = made.root.with_name("moved")
+
+    def move(stage: str, done: int, total: int) -> None:
+        if (stage, done) == ("parsing", 40):
+            made.root.rename(aside)
+
+    with pytest.raises(InvalidRequestError, match="is not a folder"):
+        ProjectIndexer(database, made.row, move).run()
+    assert (made.row.files, made.row.problem) == (90, f"{made.root} is not a folder")
+    aside.rename(made.root)
+    made.index()
+    assert made.row.problem is None
+    assert {target for _, target, _ in made.edges()} == {f"m{i:02}.g{i}" for i in range(90)}
+
+
+def test_content_that_is_no_text_for_people(project: Make) -> None:
+    made = project(
+        {
+            "long.py": b"x = '" + b"y" * 2_000_000 + b"'\n",
+            "latin.py": "def f(): return 'h\u00e9'\nf()\n".encode("latin-1"),
+            "deep.js": "f(a =>\n" * 2000 + "0" + ")" * 2000 + "\n",
+            "chain.py": "x = \\\n" * 2000 + "1\n",
+        }
+    )
+    assert made.index().walk.left_out == {"over 1 MB": 1}
+    assert made.row.files == 3
+    assert ("latin", "latin.f", "same file") in made.edges()
+
+
 def test_one_project_inside_another_are_two(database: Database, project: Make) -> None:
     outer = project({"a.py": "def f(): ...\n", "inner/b.py": "def g(): ...\n"})
     inner = Indexable(database, outer.root / "inner")
@@ -110,6 +171,57 @@ def test_projects_are_found_by_id_path_and_name(database: Database, tmp_path: Pa
         assert database.read_sync(lambda c, which=which: project_of(c, which)) == made  # type: ignore[misc]
     with pytest.raises(InvalidRequestError, match="choose another with --name"):
         database.write_sync(lambda c: add_project(c, "/elsewhere", "x", [], docs=False))
+
+
+@pytest.mark.parametrize("when", ["parsing", "resolving", "following arguments"])
+def test_killed_in_the_middle_it_goes_on_and_nothing_is_twice(
+    project: Make, database: Database, when: str
+) -> None:
+    files = {
+        f"m{i}.py": f"import m{(i + 1) % 90} as other\ndef f{i}(then):\n    then()\ndef g{i}(): ...\n"
+        f"other.f{(i + 1) % 90}(g{i})\n"
+        for i in range(90)
+    }
+    made = project({})
+    made.write(dict(files))
+    script = (
+        "import os, signal, sys\nfrom pathlib import Path\nfrom gateway.code.index import ProjectIndexer\n"
+        "from gateway.store.code.projects import project_of\nfrom gateway.store.db import Database\n"
+        "database = Database(Path(sys.argv[1]))\ndatabase.open()\n"
+        "def progress(stage, done, total):\n"
+        "    if stage == sys.argv[3] and done >= 40:\n        os.kill(os.getpid(), signal.SIGKILL)\n"
+        "ProjectIndexer(database, database.read_sync(lambda c: project_of(c, sys.argv[2])), progress).run()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(database.path), made.id, when], capture_output=True, check=False
+    )
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    made.index()
+    resumed = made.edges()
+    assert ("m1.f1", "m0.g0", "flow") in resumed
+    assert len(resumed) == 180
+    database.write_sync(lambda c: remove_project(c, made.id))
+    assert Indexable(database, made.root).indexed().edges() == resumed
+    assert made.index().resolved == 0, "nothing is left to do"
+
+
+def test_an_index_of_an_older_hearth_is_made_again(project: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = project({"a.py": "def f(): ...\nf()\n", "n.md": "# Notes\n"})
+    monkeypatch.setattr("gateway.code.index.VERSION", VERSION + 1)
+    assert (made.index().parsed, made.index().parsed) == (2, 0)
+    assert made.edges() == {("a", "a.f", "same file")}
+
+
+def test_two_processes_index_one_project(project: Make, database: Database) -> None:
+    made = project({})
+    made.write({f"m{i}.py": f"def f{i}(): ...\nf{i}()\n" for i in range(200)})
+    command = [sys.executable, "-m", "gateway.cli.main", "context", "refresh", made.id]
+    both = [
+        subprocess.Popen([*command, "--data-dir", str(database.path.parent)], stderr=subprocess.PIPE)
+        for _ in range(2)
+    ]
+    assert [(process.communicate()[1], process.returncode) for process in both] == [(b"", 0)] * 2
+    assert (made.row.files, len(made.edges()), made.index().parsed) == (200, 200, 0)
 
 
 def test_a_thousand_changed_files_at_once(project: Make) -> None:

@@ -154,3 +154,120 @@ def test_secrets_are_not_stored(project: Make, tmp_path: object) -> None:
     )
     stored = b"".join(file.read_bytes() for file in made.database.path.parent.glob("hearth.db*"))
     assert secret.encode() not in stored
+
+
+def test_javascript_of_the_old_kind(project: Make) -> None:
+    made = project(
+        {
+            "app.js": """var app = exports = module.exports = {};
+app.init = function init() { this.set('a'); };
+app.set = function (name) { app.render(); };
+app.render = function () {};
+var View = function (name) { this.lookup(name); };
+View.prototype.lookup = function (name) { return name; };
+function render() {}
+render();
+new View('x').lookup('y');
+""",
+            "main.js": """var app = require('./app');
+app.init();
+""",
+        }
+    )
+    assert {(a, b) for a, b, _ in made.edges()} == {
+        ("app.app.init", "app.app.set"),
+        ("app.app.set", "app.app.render"),
+        ("app.View", "app.View.lookup"),
+        ("app", "app.render"),
+        ("app", "app.View"),
+        ("app", "app.View.lookup"),
+        ("main", "app.app.init"),
+    }
+
+
+def test_overloads_and_chains_of_calls(project: Make) -> None:
+    made = project(
+        {
+            "chain.ts": """export class Chain {
+  add(): Chain;
+  add(one?: string): Chain;
+  // All of them.
+  add(one?: any): Chain { return this; }
+}
+export function made(): Chain;
+export function made(): any { return new Chain(); }
+""",
+            "index.ts": "export * as chain from './chain';\n",
+            "use.ts": """import { chain } from './index';
+class Sub extends chain.Chain { constructor() { super(); } }
+new chain.Chain()
+  .add()
+  .add('x');
+""",
+        }
+    )
+    places = made.database.read_sync(lambda c: queries.find(c, made.id, "Chain.add"))
+    assert [(each.line, each.signature) for each in places] == [(5, "add(one?: any): Chain")]
+    uses = made.database.read_sync(lambda c: queries.callers(c, made.id, "Chain.add")).confirmed
+    assert [(each.path, each.line) for each in uses] == [("use.ts", 4), ("use.ts", 5)]
+
+
+def test_signatures_have_no_comments(project: Make) -> None:
+    made = project({"a.py": "def f(  # why\n    a, # one\n    b,\n):  # done\n    # body\n    return a\n"})
+    found = made.database.read_sync(lambda c: queries.find(c, made.id, "a.f"))
+    assert found[0].signature == "def f( a, b, ):"
+
+
+def test_callbacks_have_the_types_of_what_takes_them(project: Make) -> None:
+    made = project(
+        {
+            "shop.ts": """class Shop { open(): void {} }
+function visit(then: (shop: Shop, n: number) => void) {}
+visit((shop) => shop.open());
+function all(shops: Shop[]) { shops.forEach((each) => each.open()); }
+""",
+            "shop.py": """from collections.abc import Callable
+class Store:
+    def open(self): ...
+def visit(then: Callable[[Store], None], again: Callable[[int], None] | None = None): ...
+visit(lambda store: store.open())
+visit(again=lambda store: store.open())
+""",
+        }
+    )
+    assert {edge for edge in made.edges() if edge[1].endswith("open")} == {
+        ("shop.<lambda1>", "shop.Shop.open", "type"),
+        ("shop.all.<lambda2>", "shop.Shop.open", "type"),
+        ("shop.<lambda1>", "shop.Store.open", "type"),
+    }
+
+
+def test_items_that_are_set_and_functions_that_are_called_back(project: Make) -> None:
+    made = project(
+        {
+            "a.py": """def f(): ...
+def g(): ...
+def h(): ...
+handlers = {"a": f, "b": f}
+handlers["a"] = g
+def register(key):
+    handlers[key] = h
+register("c")
+handlers["a"]()
+sorted([], key=f)
+def outer(inner):
+    def run():
+        inner()
+    return run
+@outer
+@outer
+def twice(): ...
+"""
+        }
+    )
+    assert {("a", "a.g", "flow"), ("a", "a.h", "flow"), ("a", "a.f", "flow")} <= made.edges()
+    called = made.database.read_sync(lambda c: queries.callers(c, made.id, "f"))
+    assert [(each.line, each.name) for each in called.possible] == [(10, "sorted")]
+    assert ("a.outer.run", "a.outer.run", "flow") in made.edges(), (
+        "the outer decorator gets the inner one's result"
+    )

@@ -2,7 +2,7 @@
 
 `pip download` fetches it, unless ``--at`` names a folder (which is changed and restored).
 
-    python benchmarks/code_index.py [--at FOLDER] [--changes 20] [--questions 400]
+    python benchmarks/codebases/code_index.py [--at FOLDER] [--changes 20] [--questions 400]
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ def fetched(scratch: Path) -> Path:
     return next(scratch.glob("django-*/"))
 
 
-def first_index(data: Path, folder: Path) -> tuple[float, float, str]:
-    """Seconds, peak megabytes and the summary of `hearth context add`."""
+def first_index(data: Path, folder: Path) -> tuple[float, float, float, str]:
+    """Seconds, those of CPU, peak megabytes and the summary of `hearth context add`."""
     command = [
         sys.executable,
         "-m",
@@ -63,8 +63,8 @@ def first_index(data: Path, folder: Path) -> tuple[float, float, str]:
     ]
     begun = time.perf_counter()
     done = subprocess.run(command, check=True, capture_output=True, text=True)
-    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
-    return time.perf_counter() - begun, peak, done.stdout.strip()
+    seconds, used = time.perf_counter() - begun, resource.getrusage(resource.RUSAGE_CHILDREN)
+    return seconds, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024, done.stdout.strip()
 
 
 async def changes(database: Database, data: Path, files: list[Path]) -> tuple[list[float], float]:
@@ -142,9 +142,12 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         folder, data = options.at or fetched(Path(scratch)), Path(scratch) / "data"
-        seconds, peak, summary = first_index(data, folder)
+        seconds, cpu, peak, summary = first_index(data, folder)
         print(summary)
-        print(f"first index: {seconds:.1f} s, {peak:.0f} MB resident at most, load {os.getloadavg()[0]:.1f}")
+        load = os.getloadavg()[0]
+        print(
+            f"first index: {seconds:.1f} s, {cpu:.1f} s of CPU, {peak:.0f} MB resident at most, load {load:.1f}"
+        )
         database = Database(data / "hearth.db")
         database.open()
         print(f"database: {database.health().size_bytes / 1e6:.0f} MB")

@@ -5,7 +5,7 @@ fetches unless ``--at`` names a folder with `micro-benchmark/snippets`. A caller
 built-in and foreign functions count as well. V. Salis et al., "PyCG: practical call graph generation in Python",
 ICSE 2021.
 
-    python benchmarks/call_graph.py [--at FOLDER] [--json] [--wrong]
+    python benchmarks/codebases/call_graph.py [--at FOLDER] [--json] [--wrong]
 """
 
 from __future__ import annotations
