@@ -102,6 +102,7 @@ class AnswerChecker:
         self.corrected = 0
         self.cited: dict[int, Support] = {}
         self.answer = ""
+        self._given: set[str] = set()  # statements that support what was emitted
 
     def feed(self, text: str) -> str:
         """Add raw text and return the checked text that may be shown now."""
@@ -124,11 +125,10 @@ class AnswerChecker:
         units = self._splitter.feed(_ellipsis(self._splitter.pending)) if cut else []
         rest = "".join(map(self._show, units + self._splitter.end()))
         if self._held is None:
-            self.quotes = []
             if cut and not self.answer.endswith("…"):  # its last sentence was left out
                 self.answer += " …"
                 rest += " …"
-            return rest
+            return rest + self._missing_steps()
         held, self._held = self._held, None
         refused = self._refusals_stand and any(each.checked.verdict == "refusal" for each in held)
         if refused and not all(quote.complete for quote in self.quotes):
@@ -142,15 +142,31 @@ class AnswerChecker:
             self.answer = REFUSAL
         return self.answer
 
+    def _missing_steps(self) -> str:
+        """The quotation behind an answer that has less than half of the steps that are asked for."""
+        self.quotes = (
+            [quote for quote in self.quotes if quote.lines] if self._relevance.question.how_to else []
+        )
+        given = sum(each.text in self._given for quote in self.quotes for each in quote.lines)
+        if 2 * given >= sum(len(quote.lines) for quote in self.quotes):
+            return ""
+        self.cited |= {quote.n: Support(1.0, quote.section) for quote in self.quotes}
+        text = "\n\n" + "\n\n".join(map(self._quotation, self.quotes))
+        self.answer += text
+        return text
+
     def _quotation(self, quote: Quote) -> str:
-        """Words of a page, marked as such."""
-        said = (f"{_plain(_without_cells(each))} [{quote.n}]" for each in quote.statements)
-        text = f'The page "{_plain(self._evidence.names[quote.n])}" says: {" ".join(said)}'
-        lines = [
-            without_links(without_markup(visible(each.text), True), (), True) for each in quote.introduced
-        ]
-        if lines and quote.introduced[0].kind == "code":
+        """Words of a page, marked as such. Each line of a list has its marker, code has none."""
+        mark = f" [{quote.n}]"
+        said = "".join(f" {_plain(_without_cells(each))}{mark}" for each in quote.statements)
+        heading = _plain(self._evidence.passages[quote.passage].heading)
+        under = f' under "{heading}"' if heading and quote.lines and not said else ""
+        text = f'The page "{_plain(self._evidence.names[quote.n])}" says{under}:{said}'
+        lines = [without_links(without_markup(visible(each.text), True), (), True) for each in quote.lines]
+        if lines and quote.lines[0].kind == "code":
             lines = ["```", *lines, "```"]
+        elif quote.lines:
+            lines = [line + mark for line in lines]
         return "\n".join([text, *lines])
 
     def _to_the_point(self, checked: Checked) -> bool:
@@ -158,6 +174,7 @@ class AnswerChecker:
             return any(self._relevance.takes_up(checked.text, n) for n in checked.pages)
         return any(
             not support.statement
+            or any(support.statement == each.text for quote in self.quotes for each in quote.lines)
             or (
                 self._relevance.score(n, support.statement) >= self._least
                 and (not self.quotes or self._relevance.has_kind(support.statement, n))
@@ -217,6 +234,7 @@ class AnswerChecker:
     def _emit(self, shown: list[ShownUnit]) -> str:
         for each in shown:
             for n, support in each.checked.pages.items():
+                self._given.add(support.statement)
                 if n not in self.cited or support.share > self.cited[n].share:
                     self.cited[n] = support
         text = "".join(each.text for each in shown)

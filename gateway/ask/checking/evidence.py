@@ -83,6 +83,7 @@ class EvidencePassage(Struct, frozen=True):
     text: str
     context: frozenset[str]
     statements: list[Statement]
+    heading: str
 
     @property
     def words(self) -> frozenset[str]:
@@ -121,7 +122,8 @@ class Evidence(Struct, frozen=True):
                     above += f"\n{part.header}"
                 context = meaning(features(above).words)
                 statements = list(_statements(n, part, context))
-                passages.append(EvidencePassage(n, part.section, part.text, context, statements))
+                heading = page.sections[part.section].heading
+                passages.append(EvidencePassage(n, part.section, part.text, context, statements, heading))
         return cls(passages, titles, names, frozenset(ordinary), urls)
 
     @property

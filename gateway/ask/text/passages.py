@@ -20,6 +20,7 @@ _LONGEST = 3
 # A list is cut only if it exceeds the passage size by this factor, and a list or code only then from the sentence
 # before it that ends in a colon.
 _LONGEST_LIST = 2
+_LONGEST_TERM = 60  # characters of a line that the next paragraph is about
 _BYTES_A_TOKEN = 4  # of English
 _PROSE_WORD = re.compile(r"[^\W\d_]{2,}")
 _LEAST_PROSE_WORDS = 4
@@ -70,11 +71,24 @@ def cut_section(section: int, text: str, limit: int) -> list[Passage]:
             whole = kind == "list" and sum(_size(row) for row in rows) <= _LONGEST_LIST * limit
             for text in group(rows, _LONGEST_LIST * limit if whole else limit):
                 code = kind == "code" and not _SHORT_SENTENCE.fullmatch(text.rpartition("\n")[2])
-                introduced = found and kind != "prose" and found[-1].text.endswith(":")
+                introduced = found and kind != "prose" and introduces(found[-1].text, kind)
                 if introduced and estimated_tokens(found[-1].text + text) <= _LONGEST_LIST * limit:
                     text = f"{found.pop().text}\n{text}"
+                elif found and kind == "prose" and _is_term(found[-1]):
+                    text = f"{found.pop().text}\n\n{text}"
                 found.append(Passage(section, text, code=code))
     return found
+
+
+def introduces(text: str, kind: TextKind) -> bool:
+    """Whether lines of a kind continue a text: behind a colon, and a list also behind a line without a full stop."""
+    unfinished = text[-1:].isalnum() and "\n" not in text and CELLS not in text
+    return text.endswith(":") or (kind == "list" and unfinished)
+
+
+def _is_term(passage: Passage) -> bool:
+    """Whether a passage is a short line by itself, such as the option that the next paragraph describes."""
+    return passage.code and "\n" not in passage.text and len(passage.text) <= _LONGEST_TERM
 
 
 def text_units(text: str) -> list[TextUnit]:

@@ -86,9 +86,8 @@ def test_a_question_whose_other_words_are_nowhere_is_doubtful(question: str, dou
     [
         ("Who created Lamp?", "Lamp is a language created by Mia Berg in 1997."),
         ("when did salt come out", "It was released in 2004 and has 12 options."),
-        ("What is the compiler of Lamp written in?", "Its compiler was written in Ada."),
         ("What does SHINE do in Lamp?", "SHINE | Doubles the counter"),
-        ("what is salt", "Salt is a tool for tables."),
+        ("what is salt", "Salt is a tool for tables. It was released in 2004 and has 12 options."),
     ],
 )
 def test_the_sentence_that_answers(question: str, quoted: str) -> None:
@@ -106,6 +105,59 @@ def test_the_sentence_that_answers(question: str, quoted: str) -> None:
 def test_a_title_in_a_sentence_says_no_more_than_above_it(question: str, quoted: str) -> None:
     (quote,) = relevance(question, BOAT).quotes()
     assert quote.statements == (quoted,)
+
+
+TEA = page(
+    "Tea",
+    "This chapter is about tea and tea pots. A tea pot is a vessel for tea, mostly of clay.",
+    (
+        "Brew tea",
+        "Tea wants patience and good water.\n\n"
+        "1. Boil the water.\n2. Warm the pot.\n3. Pour the water on the leaves.\n4. Wait for three minutes.",
+    ),
+    (
+        "Options",
+        "--strong\n\nUses twice the leaves. The taste becomes bitter after a while.\n\nMore follows below.",
+    ),
+    ("Trade", "Leaves are sold at 4 euros. The chest is dark green. A cup is toxic for cats."),
+)
+
+
+def test_steps_are_quoted_whole() -> None:
+    (quote,) = relevance("How do I brew tea?", TEA).quotes()
+    assert [each.text[:7] for each in quote.lines] == ["1. Boil", "2. Warm", "3. Pour", "4. Wait"]
+    assert not quote.statements
+    assert quote.clear
+
+
+@pytest.mark.parametrize(
+    ("question", "quoted"),
+    [
+        ("What is a tea pot?", "A tea pot is a vessel"),
+        ("What does --strong do for tea?", "--strong: Uses twice the leaves. The taste becomes bitter"),
+        (
+            "Is a cup of tea poisonous for cats?",
+            "Leaves are sold at 4 euros. The chest is dark green. A cup is toxic",
+        ),
+    ],
+)
+def test_a_quotation_is_a_paragraph(question: str, quoted: str) -> None:
+    (quote,) = relevance(question, TEA).quotes()
+    assert quoted in " ".join(quote.statements)
+    assert quote.clear
+
+
+@pytest.mark.parametrize(
+    ("question", "doubtful"),
+    [
+        ("What colour is the tea chest?", False),
+        ("What do tea leaves cost?", False),
+        ("How fast is tea?", True),
+        ("What temperature does tea need?", True),
+    ],
+)
+def test_a_measure_is_told_by_its_unit(question: str, doubtful: bool) -> None:
+    assert relevance(question, TEA).doubtful == doubtful
 
 
 def test_a_page_that_the_question_names_is_quoted_before_one_with_its_words() -> None:
@@ -163,9 +215,21 @@ async def test_a_bare_number_must_count_what_the_question_counts() -> None:
     assert answer == "The answer is: 12. [1]"
 
 
+async def test_an_answer_with_one_of_many_steps_is_followed_by_all() -> None:
+    steps = "\n".join(f"{n}. Put the part {n} of the lamp in its place." for n in range(1, 7))
+    flow = Asked(
+        Model("[]", "Put the part 2 of the lamp in its place. [1]"), MemoryWiki(page("Build a lamp", steps))
+    )
+    answer = (await flow.ask("How do I build a lamp?")).answer
+    assert answer.startswith(
+        'Put the part 2 of the lamp in its place. [1]\n\nThe page "Build a lamp" says:\n1. Put'
+    )
+    assert answer.endswith("6. Put the part 6 of the lamp in its place. [1]")
+
+
 async def test_what_something_is_stands_at_the_beginning_of_its_page() -> None:
     answer, _, _ = await asked("What is Lamp?", "The command P prints a word. [1]")
-    assert answer == 'The page "Lamp" says: Lamp is a language created by Mia Berg in 1997. [1]'
+    assert answer.startswith('The page "Lamp" says: Lamp is a language created by Mia Berg in 1997. [1]')
 
 
 async def test_a_quotation_brings_the_code_that_it_introduces() -> None:
