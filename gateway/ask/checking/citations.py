@@ -21,7 +21,7 @@ from gateway.ask.checking.clean import REMOVED, without_links, without_markup
 from gateway.ask.checking.evidence import ITEM_NUMBER, Backing, Evidence, Support, bare_claim, supporting
 from gateway.ask.checking.relevance import LEAST_POINT, Quote, Relevance
 from gateway.ask.text.passages import CELLS
-from gateway.ask.text.sentences import MARKER, Splitter, Unit
+from gateway.ask.text.sentences import FENCE, MARKER, Splitter, Unit, ends_in_initial
 from gateway.ask.text.words import content_words, features, is_babble, same_words
 from gateway.base.visible import visible
 
@@ -102,6 +102,8 @@ class AnswerChecker:
         self.corrected = 0
         self.cited: dict[int, Support] = {}
         self.answer = ""
+        # Of a block of code: its lines so far while no page has one of them, then empty; None outside of a block.
+        self._block: list[ShownUnit] | None = None
         self._given: set[str] = set()  # statements that support what was emitted
 
     def feed(self, text: str) -> str:
@@ -184,6 +186,8 @@ class AnswerChecker:
 
     def _show(self, unit: Unit) -> str:
         unit = msgspec.structs.replace(unit, body=without_markup(unit.body, unit.code).strip())
+        if unit.code and not self._ended:
+            return self._show_code(unit)
         if self._repeats(unit):
             self.repeated.append(unit.body)
             return self._cut(unit)
@@ -206,14 +210,39 @@ class AnswerChecker:
             return self._cut(unit)
         supported = checked.verdict == "supported"
         aside = supported and self._held is not None and not self._to_the_point(checked)
-        shown = ShownUnit(unit.lead + text if text else "", checked, aside)
+        return self._place(ShownUnit(unit.lead + text if text else "", checked, aside))
+
+    def _place(self, shown: ShownUnit) -> str:
+        """Emit a checked unit, or hold it until a supported one is to the point."""
         if self._held is None:
             return self._emit([shown])
         self._held.append(shown)
-        if not supported or aside:
+        if shown.checked.verdict != "supported" or shown.aside:
             return ""
         held, self._held = self._held, None
         return self._emit([each for each in held if not each.aside])
+
+    def _show_code(self, unit: Unit) -> str:
+        """Show those lines of a block of code that a page has, and short ones beside them; no block without such."""
+        text = without_links(unit.body, (), True)
+        shown = ShownUnit(unit.lead + text if text else "", _check_code(unit, self._evidence), False)
+        fence = unit.body.startswith(FENCE)
+        if fence and self._block is None:
+            self._block = [shown]
+            return ""
+        if not fence and shown.checked.verdict == "unsupported":
+            self.unsupported.append(unit.body)
+            self.left_out += 1
+            return ""
+        pending = self._block or []
+        if fence:
+            self._block = None
+            return "" if pending else self._place(shown)
+        if shown.checked.verdict == "neutral" and pending:
+            pending.append(shown)
+            return ""
+        self._block = []
+        return "".join(map(self._place, [*pending, shown]))
 
     def _checked(self, unit: Unit) -> Checked:
         """Check a unit. A name or number that is said alone must be what is asked for, and come first."""
@@ -256,7 +285,8 @@ class AnswerChecker:
         """Whether an unsupported sentence says something that a reader could believe, or is no sentence."""
         found = features(bare_claim(text), self._evidence.ordinary)
         fragment = len(text.split()) < _LEAST_REMARK and text.rstrip("*_`\"')")[-1:] not in ".!?…"
-        return bool(found.names or found.numbers or CELLS in text or '"' in text or fragment)
+        code = text.rstrip().endswith((";", "{", "}"))
+        return bool(found.names or found.numbers or CELLS in text or '"' in text or fragment or code)
 
     def _repeats(self, unit: Unit) -> bool:
         """Whether a sentence repeats itself or an earlier one.
@@ -292,6 +322,8 @@ def check_unit(unit: Unit, evidence: Evidence, question: str = "") -> Checked:
     if unit.code:
         return _check_code(unit, evidence)
     bare, marked = _take_markers(unit.body)
+    if ends_in_initial(bare):
+        return Checked(bare, "unsupported", changed=bool(marked))
     if not bare.strip():
         return Checked("", "neutral", changed=bool(marked))
     if is_refusal(bare):
@@ -324,6 +356,7 @@ def _check_code(unit: Unit, evidence: Evidence) -> Checked:
         for source in evidence.passages:
             if line in source.text:
                 return Checked(unit.body, "supported", {source.n: Support(1.0, source.section)})
+        return Checked(unit.body, "unsupported")
     return Checked(unit.body, "neutral")
 
 

@@ -34,7 +34,7 @@ _SUBJECT = re.compile(
 )
 _BETWEEN = frozenset("/&")  # signs between words that are no names, unless a page has them
 _HOW_TO = re.compile(
-    r"\bhow (?:do|does|can|could|should|would|must|to)\b|\bsteps\b|\bway to\b"
+    r"\bhow (?:(?:do|can|could|should|would|must) (?:i|you|we|one)|to)\b|\bsteps\b|\bway to\b"
     r"|\A\W*(?:change|print|find|set|install|remove|delete|add|connect|enable|disable|turn|open|create|configure|"
     r"restore|reset|import|export|copy|move|rename|share|start|stop|undo|convert|switch|save)\b"
     r"|\bwie \w+ (?:ich|man|wir)\b|\bcomment\b|\bcómo\b|\bcome (?:si|posso|faccio)\b|\bhoe (?:kan|moet)\b",
@@ -54,7 +54,7 @@ _ASKING = frozenset(
         name named call called mean meaning stand kind sort type wiki page tell describe give happen exactly work way
         look like actually originally many much number count year date time long old one large newer big size
         differ difference same both vs versus between hi hello hey thank thanks
-        use used using add now new today currently good purpose people thing something someone mistake per
+        add now new today currently good purpose people thing something someone mistake per
         """.split(),  # noqa: SIM905
     )
 )

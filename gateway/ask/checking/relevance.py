@@ -294,8 +294,7 @@ class Relevance:
             _KIND * (has_kind and question.kind is not None)
             + _FITS * fits
             + _TITLED * len(title & question.words) ** 2 / max(1, len(title))
-            + _FIRST * first
-            + _DEFINES * (question.defines and self._defines(text))
+            + max(_FIRST * first, _DEFINES * (question.defines and self._defines(text)))
             + _COLUMN
             * (bool(said_here) and said_here[0].kind == "table" and question.which in passage.context)
             - _ABOUT * about_text

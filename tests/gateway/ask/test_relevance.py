@@ -53,6 +53,7 @@ def relevance(question: str, *pages: Page, terms: Sequence[str] = ()) -> Relevan
         ("What strength do zeppelins have?", "no page has `zeppelins`"),
         ("How do I set lamp_max_words?", "no page has `lamp_max_words`"),
         ("Does Salt have the command SHINE?", "it has nothing about the question"),  # both, but not together
+        ("Which languages use a 2d grid?", "no page has `2`"),
         ("Who created Lamp?", ""),
         ("How many optinos has Salt?", ""),
         ("Is Lamp older than Salt?", ""),
@@ -168,6 +169,11 @@ def test_a_page_that_the_question_names_is_quoted_before_one_with_its_words() ->
 
 def test_a_trademark_is_no_person() -> None:
     assert not any(quote.clear for quote in relevance("who invented the computer mouse?", MOUSE).quotes())
+
+
+def test_a_2d_grid_has_two_dimensions() -> None:
+    field = page("Field", "The Field language runs on a two-dimensional grid of cells.")
+    assert not relevance("which languages have a 2d grid", field).hopeless
 
 
 def test_a_question_in_another_language_is_read_with_its_search_terms() -> None:
