@@ -78,7 +78,10 @@ class Statement(Struct, frozen=True):
 
 
 class EvidencePassage(Struct, frozen=True):
-    """A passage of page ``n`` with the stems of title, headings and table header above it."""
+    """A passage of page ``n`` with the stems of title, headings and table header above it.
+
+    ``more`` are the statements of the paragraph or list behind it.
+    """
 
     n: int
     section: int
@@ -86,6 +89,12 @@ class EvidencePassage(Struct, frozen=True):
     context: frozenset[str]
     statements: list[Statement]
     heading: str
+    more: list[Statement]
+
+    @property
+    def whole(self) -> list[Statement]:
+        """Its statements and those of the paragraph or list behind it."""
+        return [*self.statements, *self.more]
 
     @property
     def words(self) -> frozenset[str]:
@@ -123,9 +132,12 @@ class Evidence(Struct, frozen=True):
                 if part.header != part.text:
                     above += f"\n{part.header}"
                 context = meaning(features(as_meant(above)).words)
-                statements = list(_statements(n, part, context))
+                statements = list(_statements(n, part.section, part.text, context))
+                more = list(_statements(n, part.section, part.more, context)) if part.more else []
                 heading = page.sections[part.section].heading
-                passages.append(EvidencePassage(n, part.section, part.text, context, statements, heading))
+                passages.append(
+                    EvidencePassage(n, part.section, part.text, context, statements, heading, more)
+                )
         return cls(passages, titles, names, frozenset(ordinary), urls)
 
     @property
@@ -250,14 +262,14 @@ def _relation(claimed: Features) -> frozenset[str]:
     return meaning(claimed.words - claimed.names - claimed.numbers) - _ABOUT_ANSWERS
 
 
-def _statements(n: int, part: Passage, context: frozenset[str]) -> Iterator[Statement]:
+def _statements(n: int, section: int, text: str, context: frozenset[str]) -> Iterator[Statement]:
     """The statements of a passage; one that begins with a pronoun takes the names of the one before."""
     before: frozenset[str] = frozenset()
-    for unit in text_units(part.text):
+    for unit in text_units(text):
         found = features(as_meant(unit.text))
         words = meaning(found.words | _authorship(unit.text))
         above = context | before if _REFERS.match(unit.text) else context
-        yield Statement(n, part.section, words, above, unit.text, unit.kind)
+        yield Statement(n, section, words, above, unit.text, unit.kind)
         before = found.names
 
 

@@ -35,7 +35,7 @@ _COLUMN, _ABOUT = 1.0, 1.0  # a row under what is asked for, and the price of a 
 _LEAST_TITLE = 0.6  # of the question's words, for a page whose title asks about the same
 _PLACE = 0.05  # what each place among the pages costs
 # Of the best score, for a sentence that answers about as well.
-LEAST_POINT = 0.8
+LEAST_POINT = 0.9
 _SHORT = 4  # words of a question that needs nearly all of them
 _LONGEST, _LONGEST_LIST = 400, 1000  # characters of a quotation
 _LEAST_WORDS = 4  # of a sentence
@@ -53,6 +53,7 @@ _NUMBER = re.compile(
     re.I,
 )
 _VERBS = frozenset(SAME_AS.values())
+_ITEM_NUMBER = re.compile(r"\s*([0-9]+)[.)]")
 _DEFINED = re.compile(r"(.{2,80}?)(?: (?:is|are|was|were|means?|refers? to|stands? for|denotes?)\b|: )")
 # A sentence about the text says nothing about its subject.
 _ABOUT_TEXT = re.compile(
@@ -237,12 +238,9 @@ class Relevance:
 
     def _with_context(self, quote: Quote) -> Quote:
         """The sentences with the rest of their paragraph, unless the question asks for a single thing."""
-        statements = self._evidence.passages[quote.passage].statements
-        if (
-            [each.kind for each in statements[:2]] == ["code", "prose"]
-            and not quote.lines
-            and quote.start < 2
-        ):
+        statements = self._evidence.passages[quote.passage].whole
+        kinds = [each.kind for each in statements[:2]]
+        if kinds == ["code", "prose"] and not quote.lines and quote.start < 2:
             term = f"{statements[0].text.strip()}: {statements[1].text}"
             quote = msgspec.structs.replace(quote, start=1, statements=(term, *quote.statements[1:]))
         if quote.lines or self.question.kind is not None or statements[quote.start].kind != "prose":
@@ -259,7 +257,7 @@ class Relevance:
     def _candidates(self) -> Iterator[Quote]:
         for index, passage in enumerate(self._evidence.passages):
             for start in range(len(passage.statements)):
-                if self.question.kind is None and _begins_list(passage.statements, start):
+                if self.question.kind is None and _begins_list(passage.whole, start):
                     yield self._quote(index, start, start)
                 for end in (start + 1, start + 2):
                     if _quotable(passage.statements, start, end):
@@ -267,7 +265,7 @@ class Relevance:
 
     def _quote(self, index: int, start: int, end: int) -> Quote:
         question, passage, share = self.question, self._evidence.passages[index], self._shares[index]
-        statements = passage.statements
+        statements = passage.whole
         said_here = statements[start:end]
         own = frozenset[str]().union(*(each.words for each in said_here))
         lines = _lines(statements, start, end)
@@ -324,6 +322,9 @@ def _begins_list(statements: list[Statement], at: int) -> bool:
     """Whether a list begins here that no sentence introduces."""
     kinds = [each.kind for each in statements[at : at + 2]]
     before = statements[at - 1] if at else None
+    number = _ITEM_NUMBER.match(statements[at].text)
+    if number is not None and number[1] != "1":
+        return False
     return kinds == ["list", "list"] and (
         before is None or (before.kind != "list" and not introduces(before.text, "list"))
     )

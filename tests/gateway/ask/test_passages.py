@@ -10,7 +10,7 @@ from gateway.ask.background.draft import PageDraft, RetrievedPage, draft_page, r
 from gateway.ask.background.fit import Costs, choose
 from gateway.ask.background.rank import rank
 from gateway.ask.checking.evidence import Evidence, supporting
-from gateway.ask.text.passages import Passage, cut_section, estimated_tokens, group, text_units
+from gateway.ask.text.passages import Passage, cut_section, estimated_tokens, group, joined, text_units
 from gateway.ask.text.words import content_words
 from gateway.wiki.source import Page, Section
 from tests.gateway.ask.helpers import BEFUNGE, PIET, page
@@ -81,7 +81,7 @@ def test_the_format() -> None:
 
 def test_sentences_are_grouped_up_to_the_size() -> None:
     text = "One two three four. Five six seven eight. Nine ten.\n\nNew paragraph begins here."
-    assert list(group(text_units(text), 15)) == [
+    assert [joined(each) for each in group(text_units(text), 15)] == [
         "One two three four. Five six seven eight.",
         "Nine ten.",
         "New paragraph begins here.",

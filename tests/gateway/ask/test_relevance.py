@@ -31,11 +31,11 @@ BOAT = page(
 MOUSE = page("Mouse problems", "If it is a PS/2 mouse, pair the computer with it first.")
 
 
-def relevance(question: str, *pages: Page, terms: Sequence[str] = ()) -> Relevance:
+def relevance(question: str, *pages: Page, terms: Sequence[str] = (), tokens: int = 60) -> Relevance:
     return Relevance(
         question,
         Evidence.of(
-            (n, each, draft_page(RetrievedPage(each, ""), 60).passages)
+            (n, each, draft_page(RetrievedPage(each, ""), tokens).passages)
             for n, each in enumerate(pages or PAGES, 1)
         ),
         terms,
@@ -129,6 +129,18 @@ def test_steps_are_quoted_whole() -> None:
     assert [each.text[:7] for each in quote.lines] == ["1. Boil", "2. Warm", "3. Pour", "4. Wait"]
     assert not quote.statements
     assert quote.clear
+
+
+def test_steps_are_whole_where_passages_are_short() -> None:
+    steps = [
+        f"{n}. Put the part {n} of the lamp into the place that is left for it in the box."
+        for n in range(1, 9)
+    ]
+    for text in ("\n".join(steps), "This is how to build a lamp:\n\n" + "\n".join(steps)):
+        built = page("Build a lamp", text)
+        assert len(draft_page(RetrievedPage(built, ""), 40).passages) > 2
+        (quote,) = relevance("How do I build a lamp?", built, tokens=40).quotes()
+        assert [each.text for each in quote.lines] == steps
 
 
 @pytest.mark.parametrize(
