@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -27,6 +28,7 @@ def _language(telling: str, others: str) -> _Language:
 
 
 _TELLING_WORDS = 2
+_VIETNAMESE = re.compile("[ăơưạ-ỹ]")  # letters of no other of these languages
 _LANGUAGES = (
     _language(
         """
@@ -87,6 +89,8 @@ def stop_words(words: Iterable[str]) -> frozenset[str]:
     said = frozenset(words)
     best = max(_LANGUAGES, key=lambda language: len(said & language.telling))
     own = len(said & best.telling - STOP_WORDS)
+    if vietnamese := sum(_VIETNAMESE.search(word) is not None for word in said):
+        best, own = _LANGUAGES[-1], own + vietnamese
     if own >= _TELLING_WORDS and own > len(said & STOP_WORDS - best.telling - best.others):
         return STOP_WORDS | best.telling | best.others
     return STOP_WORDS

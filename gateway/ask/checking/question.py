@@ -24,20 +24,25 @@ _KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
     ("person", re.compile(r"\bwho(?:m|se)?\b(?! (?:is|was|are)\b)|\b(?:author|inventor|creator)\b", re.I)),
 )
 _FOREIGN_KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
-    ("year", re.compile(r"\b(?:wann|jahre?|quand|cuándo|quando|wanneer)\b", re.I)),
-    ("number", re.compile(r"\b(?:wie ?viele?|combien|cuánt[oa]s?|quant[aeio]s?|hoeveel)\b", re.I)),
-    ("person", re.compile(r"\b(?:wer|wem|wessen|qui|quién(?:es)?|chi|quem)\b", re.I)),
+    ("year", re.compile(r"\b(?:wann|jahre?|quand|cuándo|quando|wanneer|năm nào|khi nào|bao giờ)\b", re.I)),
+    (
+        "number",
+        re.compile(r"\b(?:wie ?viele?|combien|cuánt[oa]s?|quant[aeio]s?|hoeveel|bao nhiêu|mấy)\b", re.I),
+    ),
+    ("person", re.compile(r"\b(?:wer|wem|wessen|qui|quién(?:es)?|chi|quem|ai)\b", re.I)),
 )
 # What does it: the zeppelins of "What strength do zeppelins have?". One that no page has is as good as a name.
 _SUBJECT = re.compile(
     r"\b(?:do|does|did) (?:(?:the|an?) )?(\w+) \w+(?: (?:like|for|to|in|on|with|from))?\W*\Z", re.I
 )
 _BETWEEN = frozenset("/&")  # signs between words that are no names, unless a page has them
+_SAME_LANGUAGE = 6  # stop words of the question's language that the pages have
 _HOW_TO = re.compile(
     r"\bhow (?:(?:do|can|could|should|would|must) (?:i|you|we|one)|to)\b|\bsteps\b|\bway to\b"
     r"|\A\W*(?:change|print|find|set|install|remove|delete|add|connect|enable|disable|turn|open|create|configure|"
     r"restore|reset|import|export|copy|move|rename|share|start|stop|undo|convert|switch|save)\b"
-    r"|\bwie \w+ (?:ich|man|wir)\b|\bcomment\b|\bcómo\b|\bcome (?:si|posso|faccio)\b|\bhoe (?:kan|moet)\b",
+    r"|\bwie \w+ (?:ich|man|wir)\b|\bcomment\b|\bcómo\b|\bcome (?:si|posso|faccio)\b|\bhoe (?:kan|moet)\b"
+    r"|\blàm (?:thế nào|sao)\b|\bcách\b",
     re.I,
 )
 _DEFINES = re.compile(r"\W*(?:what|who)(?:['’]s| (?:is|are|was|were|does)\b)", re.I)
@@ -66,7 +71,7 @@ class ReadQuestion(Struct, frozen=True):
     names: dict[str, str]  # with the words that they are the stems of
     words: frozenset[str]
     kind: Kind | None
-    english: bool
+    native: bool  # it is in English or in the pages' language
     counts: str  # the stem of what it asks the number of, or ""
     which: str  # the stem of the word behind "which" or "what", or ""
     how_to: bool  # it asks for instructions
@@ -81,7 +86,8 @@ def read_question(text: str, known: frozenset[str], ordinary: frozenset[str]) ->
     words: set[str] = set()
     names: dict[str, str] = {}
     stops = stop_words(token.casefold() for token in tokens(text))
-    english = stops == STOP_WORDS
+    foreign = stops - STOP_WORDS
+    native = len(foreign & known) >= _SAME_LANGUAGE if foreign else True
     subject = _SUBJECT.search(text)
     for token in tokens(text):
         if token.casefold() in stops or (token in _BETWEEN and token not in known):
@@ -94,20 +100,26 @@ def read_question(text: str, known: frozenset[str], ordinary: frozenset[str]) ->
             unknown = subject is not None and token == subject[1] and meant not in known
             if unknown or stem(token) in found.names or _NO_WORD.search(token) or not _LETTER.search(token):
                 names[meant] = token
-    kinds = _KINDS if english else (*_FOREIGN_KINDS, *_KINDS)
+    kinds = _KINDS if not foreign else (*_FOREIGN_KINDS, *_KINDS)
     kind = next((kind for kind, asks in kinds if asks.search(text)), None)
-    several = len(names) > 1 and (not english or _SEVERAL.search(text) is not None)
+    several = len(names) > 1 and (bool(foreign) or _SEVERAL.search(text) is not None)
     many = _HOW_MANY.search(text)
     counts = stem(many[1]) if many else ""
     which = stem(found_which[1]) if (found_which := _WHICH.search(text)) else ""
     how_to, defines = _HOW_TO.search(text) is not None, _DEFINES.match(text) is not None
-    return ReadQuestion(names, frozenset(words), kind, english, counts, which, how_to, defines, several)
+    return ReadQuestion(names, frozenset(words), kind, native, counts, which, how_to, defines, several)
 
 
 def translated(question: ReadQuestion, terms: ReadQuestion, known: frozenset[str]) -> ReadQuestion:
-    """A question in another language than English, with the search terms for those words that no page has."""
-    names = {name: token for name, token in question.names.items() if name in known} | terms.names
-    return msgspec.structs.replace(question, names=names, words=question.words & known | terms.words)
+    """A question in another language than the pages', with the search terms for those words that no page has.
+
+    A word that only a term has may be a slip of the model, and counts if a page has it.
+    """
+    usable = known | question.words
+    names = {name: token for name, token in question.names.items() if name in known}
+    names |= {name: token for name, token in terms.names.items() if name in usable}
+    words = question.words & known | terms.words & usable
+    return msgspec.structs.replace(question, names=names, words=words or question.words)
 
 
 def _spelt(word: str, known: frozenset[str]) -> str:

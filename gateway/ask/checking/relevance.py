@@ -49,7 +49,7 @@ _PERSON = re.compile(
 _YEAR = re.compile(r"(?<![0-9])(?:1[0-9]|20)[0-9]{2}(?![0-9])")
 _NUMBER = re.compile(
     r"[0-9]|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|hundred|thousand|million|"
-    r"infinite(?:ly)?|unlimited|single|no|none|both)\b",
+    r"infinite(?:ly)?|unlimited|single|no|none|both|một|hai|ba|bốn|sáu|bảy|tám|chín|mười)\b",
     re.I,
 )
 _VERBS = frozenset(SAME_AS.values())
@@ -94,7 +94,7 @@ class Relevance:
         self._every = [each.words | each.context for each in evidence.passages]
         known = frozenset[str]().union(*self._every)
         self.question = read_question(text, known, evidence.ordinary)
-        if terms and not self.question.english:
+        if terms and not self.question.native:
             self.question = translated(
                 self.question, read_question(" ".join(terms), known, frozenset()), known
             )
@@ -151,7 +151,7 @@ class Relevance:
             return None
         sought = self._sought(passage.n)
         about = bool(self._shared(question.words & (question.names.keys() | title), every))
-        if not sought or (about and not question.english):
+        if not sought or (about and not question.native):
             return 1.0
         alike = question.words & title - question.names.keys()
         if len(alike) > 1 and len(alike) >= _LEAST_TITLE * len(question.words):
