@@ -31,7 +31,9 @@ _OWN, _BESIDE, _ABOVE = 1.0, 0.4, 0.5
 # the first sentence of a page for a question that names only its title, a sentence that begins with what is to be
 # defined, steps where these are asked for, a sentence, and the price of a second one.
 _KIND, _FITS, _TITLED, _FIRST, _DEFINES, _STEPS, _PROSE, _SECOND = 2.0, 0.5, 0.6, 2.0, 1.0, 2.0, 0.3, 0.3
-_COLUMN, _ABOUT = 1.0, 1.0  # a row under what is asked for, and the price of a sentence about the text itself
+# A row under what is asked for, one that begins with a name of the question, and the price of a sentence about the
+# text itself.
+_COLUMN, _ROW, _ABOUT = 1.0, 1.0, 1.0
 _LEAST_TITLE = 0.6  # of the question's words, for a page whose title asks about the same
 _PLACE = 0.05  # what each place among the pages costs
 # Of the best score, for a sentence that answers about as well.
@@ -284,6 +286,7 @@ class Relevance:
         has_kind = self.has_kind(text, passage.n)
         fits = share is not None and share >= _LEAST_SHARE
         whole = not sought and not question.words - self._shared(question.words, own | passage.context)
+        row = CELLS in text
         about_text = _ABOUT_TEXT.match(text) is not None
         first = (
             whole and not about_text and not question.how_to and statements[start] is self._first[passage.n]
@@ -293,8 +296,8 @@ class Relevance:
             + _FITS * fits
             + _TITLED * len(title & question.words) ** 2 / max(1, len(title))
             + max(_FIRST * first, _DEFINES * (question.defines and self._defines(text)))
-            + _COLUMN
-            * (bool(said_here) and said_here[0].kind == "table" and question.which in passage.context)
+            + _COLUMN * (row and question.which in passage.context)
+            + _ROW * (row and bool(question.names.keys() & set(content_words(text.partition(CELLS)[0]))))
             - _ABOUT * about_text
             + _STEPS * (question.how_to and len(lines) > 1)
             - _SECOND * max(0, end - start - 1)
