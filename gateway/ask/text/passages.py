@@ -66,8 +66,10 @@ def cut_section(section: int, text: str, limit: int) -> list[Passage]:
     """Cut the text of the section with this index into passages of about ``limit`` tokens."""
     units = [piece for unit in text_units(text) for piece in _cut_long(unit, limit)]
     found: list[Passage] = []
+    led = False  # lines behind a colon
     for kind, run in groupby(units, key=lambda unit: unit.kind):
         rows = list(run)
+        example, led = led, False
         if kind == "table" and len(rows) > 1:
             header = rows[0].text
             first = header.count(CELLS) + 1 >= _COLUMNS_WITH_HEADER
@@ -82,12 +84,13 @@ def cut_section(section: int, text: str, limit: int) -> list[Passage]:
                 )
                 rest = list(later) if kind in ("prose", "list") else []
                 code = kind == "code" and not _SHORT_SENTENCE.fullmatch(text.rpartition("\n")[2])
-                introduced = found and kind != "prose" and introduces(found[-1].text, kind)
+                introduced = bool(found) and kind != "prose" and introduces(found[-1].text, kind)
+                led = led or introduced
                 if introduced and estimated_tokens(found[-1].text + text) <= _LONGEST_LIST * limit:
                     text = f"{found.pop().text}\n{text}"
                 elif introduced and not index:
                     found[-1] = replace(found[-1], more=joined(rows))
-                elif found and kind == "prose" and _is_term(found[-1]):
+                elif found and kind == "prose" and not example and _is_term(found[-1]):
                     text = f"{found.pop().text}\n\n{text}"
                 found.append(Passage(section, text, code=code, more=joined(rest) if rest else ""))
     return found

@@ -228,3 +228,10 @@ def test_hostile_text_costs_no_more_than_its_length() -> None:
         assert text_units(text)
         evidence = Evidence.of([(1, page("T", text), [Passage(0, text)])])
         assert not supporting(text[:1000], evidence, text[:1000]).together
+
+
+def test_a_short_line_belongs_to_the_paragraph_behind_it_unless_it_is_an_example() -> None:
+    option = "--strong\n\nThis option uses twice the leaves."
+    assert [each.text for each in cut_section(0, option, 40)] == [option]
+    example = "This long sentence shows how to run it:\n\nrun --strong\n\nThe program then prints the taste."
+    assert [each.text for each in cut_section(0, example, 5)][-1] == "The program then prints the taste."
