@@ -196,6 +196,36 @@ def test_a_question_in_another_language_is_read_with_its_search_terms() -> None:
     assert (quote.statements, quote.clear) == (("Lamp is a language created by Mia Berg in 1997.",), True)
 
 
+PHO = page(
+    "Phở",
+    "Phở là món súp của người Việt, và nó được nấu với thịt bò hoặc thịt gà. Phở có từ đầu thế kỷ 20. Cái tên này là "
+    "một trong những tên được biết nhiều nhất.",
+    ("Cách nấu", "1. Ninh xương bò.\n2. Nướng gừng.\n3. Chan nước dùng lên bánh phở."),
+)
+
+
+def test_a_question_in_the_language_of_the_pages() -> None:
+    (quote,) = relevance("Làm thế nào để nấu phở?", PHO, terms=["Ninha"]).quotes()
+    assert [each.text[:2] for each in quote.lines] == ["1.", "2.", "3."]
+    assert quote.clear
+    (quote,) = relevance("Phở có từ bao giờ?", PHO).quotes()
+    assert not quote.clear  # no year
+    assert relevance("Giá vàng hôm nay là bao nhiêu?", PHO).doubtful
+
+
+@pytest.mark.parametrize(
+    ("question", "told"),
+    [
+        ("Welche Fische schwimmen in dem Teich und warum?", True),
+        ("Which fish swim in the pond?", False),
+    ],
+)
+async def test_a_refusal_of_a_question_in_another_language_says_so(question: str, told: bool) -> None:
+    result = await Asked(Model("[]", "Many."), MemoryWiki(LAMP, SALT)).ask(question)
+    assert result.answer == REFUSAL
+    assert any("ask in the wiki's language" in each.reason for each in result.skipped) == told
+
+
 async def asked(question: str, answer: str, *, refuses_often: bool = False) -> tuple[str, Asked, Model]:
     model = Model("[]", answer)
     defaults = FlowDefaults(refuses_often=refuses_often)
