@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -27,49 +28,58 @@ def _language(telling: str, others: str) -> _Language:
 
 
 _TELLING_WORDS = 2
+_VIETNAMESE = re.compile("[ăơưạ-ỹ]")  # letters of no other of these languages
 _LANGUAGES = (
     _language(
         """
         aus auf bei das dass der dem des ein eine einem einen einer es für gibt hat haben heißt ist mit nach nicht oder
         sich sind über und vom von warum wann welche welchem welchen welcher welches wer wessen wie wird wo wofür woher
-        wozu wurde wurden zu zum zur
+        wozu wurde wurden zu zum zur bedeutet
         """,
         "am an den die hieß im in man so war waren was werden",
     ),
     _language(
         """
         au aux avec ce cette dans depuis des du elle est et été il la le les leur lequel laquelle où par pourquoi quand
-        que quel quelle quelles quels qui quoi sont sous sur une était
+        que quel quelle quelles quels qui quoi signifie sont sous sur une était
         """,
         "a ans combien comment de en elles ils on ont pour son un",
     ),
     _language(
         """
         como cómo cuál cuáles cuándo cuánto cuántos del desde dónde el ella es está están fue la las los por porqué qué
-        quién quiénes se su sus una unos y
+        quién quiénes se significa su sus una unos y
         """,
         "a con de en era ha hay lo para que son un",
     ),
     _language(
         """
         che chi cosa cui da dal della delle dello dei di dove è gli il la le nel nella perché quale quali quando quanti
-        quanto si sono sul sulla una uno
+        quanto si significa sono sul sulla una uno
         """,
         "a come con era ha in per lo stata stato un",
     ),
     _language(
         """
         aan bij dat de deze een en er heeft hebben het hoe hoeveel is met naar niet om op te van voor waar waarom
-        wanneer wat welk welke werd wie worden wordt zijn zij
+        betekent wanneer wat welk welke werd wie worden wordt zijn zij
         """,
         "die door in of over uit was",
     ),
     _language(
         """
         ao aos à às como da das do dos é em foi foram na nas nos onde os ou pela pelo por porque qual quais quando
-        quantos que quem são se seu sua um uma
+        quantos que quem são se seu significa sua um uma
         """,
         "a as de e era no o para ser",
+    ),
+    _language(
+        """
+        ai bao bằng biết các cái cho có của cũng do đã đang đâu đây để được gì giờ hãy hay hoặc họ khi không là làm
+        lúc mà mấy mỗi một nào này nếu nghĩa người nhiêu những như nơi ở ra rất sao sẽ tại thế thì theo tôi trên trong
+        từ và vào về vì với đó
+        """,
+        "khác năm",
     ),
 )
 
@@ -79,6 +89,8 @@ def stop_words(words: Iterable[str]) -> frozenset[str]:
     said = frozenset(words)
     best = max(_LANGUAGES, key=lambda language: len(said & language.telling))
     own = len(said & best.telling - STOP_WORDS)
+    if vietnamese := sum(_VIETNAMESE.search(word) is not None for word in said):
+        best, own = _LANGUAGES[-1], own + vietnamese
     if own >= _TELLING_WORDS and own > len(said & STOP_WORDS - best.telling - best.others):
         return STOP_WORDS | best.telling | best.others
     return STOP_WORDS

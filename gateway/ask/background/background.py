@@ -82,6 +82,8 @@ class BackgroundBuilder:
             for draft in drafts:
                 self._journal.skip(draft.page.title, relevance.hopeless)
             drafts, ranked = [], []
+        if not relevance.question.native and relevance.doubtful:
+            self._journal.skip("the question", "the pages hardly have its words; ask in the wiki's language")
         ranked = await rerank(self._reranker, self._journal, drafts, ranked, self._target)
         ranked = _first([compared[quote.passage] for quote in relevance.quotes()], ranked)
         space = self._limits.prompt - await self._count([])

@@ -16,6 +16,7 @@ from itertools import pairwise
 from msgspec import Struct
 
 from gateway.ask.background.draft import PageDraft
+from gateway.ask.checking.evidence import as_meant
 from gateway.ask.text.words import content_words
 
 _K1, _B = 1.2, 0.75
@@ -63,7 +64,8 @@ def rank(drafts: Sequence[PageDraft], question: str, terms: Sequence[str] = ()) 
     The best passages of pages whose titles the question names are equally good: it may ask about several.
     """
     texts = [[_words(draft, index) for index in range(len(draft.passages))] for draft in drafts]
-    titles = [content_words(draft.page.title) for draft in drafts]
+    titles = [content_words(as_meant(draft.page.title)) for draft in drafts]
+    question = as_meant(question)
     asked = set(content_words(question))
     cues = [name for name, asks, _ in _CUES if asks.search(question)]
     query = _query(question, terms, {word for page in texts for words in page for word in words}, titles)
@@ -91,7 +93,9 @@ def _words(draft: PageDraft, index: int) -> list[str]:
     shown = [draft.page.title, *draft.paths[passage.section], passage.text]
     if passage.header != passage.text:
         shown.append(passage.header)
-    return content_words("\n".join(shown)) + [name for name, _, has in _CUES if has.search(passage.text)]
+    return content_words(as_meant("\n".join(shown))) + [
+        name for name, _, has in _CUES if has.search(passage.text)
+    ]
 
 
 def _query(

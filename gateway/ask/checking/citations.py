@@ -21,7 +21,7 @@ from gateway.ask.checking.clean import REMOVED, without_links, without_markup
 from gateway.ask.checking.evidence import ITEM_NUMBER, Backing, Evidence, Support, bare_claim, supporting
 from gateway.ask.checking.relevance import LEAST_POINT, Quote, Relevance
 from gateway.ask.text.passages import CELLS
-from gateway.ask.text.sentences import MARKER, Splitter, Unit
+from gateway.ask.text.sentences import FENCE, MARKER, Splitter, Unit, ends_in_initial
 from gateway.ask.text.words import content_words, features, is_babble, same_words
 from gateway.base.visible import visible
 
@@ -102,6 +102,9 @@ class AnswerChecker:
         self.corrected = 0
         self.cited: dict[int, Support] = {}
         self.answer = ""
+        # Of a block of code: its lines so far while no page has one of them, then empty; None outside of a block.
+        self._block: list[ShownUnit] | None = None
+        self._given: set[str] = set()  # statements that support what was emitted
 
     def feed(self, text: str) -> str:
         """Add raw text and return the checked text that may be shown now."""
@@ -124,11 +127,10 @@ class AnswerChecker:
         units = self._splitter.feed(_ellipsis(self._splitter.pending)) if cut else []
         rest = "".join(map(self._show, units + self._splitter.end()))
         if self._held is None:
-            self.quotes = []
             if cut and not self.answer.endswith("…"):  # its last sentence was left out
                 self.answer += " …"
                 rest += " …"
-            return rest
+            return rest + self._missing_steps()
         held, self._held = self._held, None
         refused = self._refusals_stand and any(each.checked.verdict == "refusal" for each in held)
         if refused and not all(quote.complete for quote in self.quotes):
@@ -142,15 +144,31 @@ class AnswerChecker:
             self.answer = REFUSAL
         return self.answer
 
+    def _missing_steps(self) -> str:
+        """The quotation behind an answer that has less than half of the steps that are asked for."""
+        self.quotes = (
+            [quote for quote in self.quotes if quote.lines] if self._relevance.question.how_to else []
+        )
+        given = sum(each.text in self._given for quote in self.quotes for each in quote.lines)
+        if 2 * given >= sum(len(quote.lines) for quote in self.quotes):
+            return ""
+        self.cited |= {quote.n: Support(1.0, quote.section) for quote in self.quotes}
+        text = "\n\n" + "\n\n".join(map(self._quotation, self.quotes))
+        self.answer += text
+        return text
+
     def _quotation(self, quote: Quote) -> str:
-        """Words of a page, marked as such."""
-        said = (f"{_plain(_without_cells(each))} [{quote.n}]" for each in quote.statements)
-        text = f'The page "{_plain(self._evidence.names[quote.n])}" says: {" ".join(said)}'
-        lines = [
-            without_links(without_markup(visible(each.text), True), (), True) for each in quote.introduced
-        ]
-        if lines and quote.introduced[0].kind == "code":
+        """Words of a page, marked as such. Each line of a list has its marker, code has none."""
+        mark = f" [{quote.n}]"
+        said = "".join(f" {_plain(_without_cells(each))}{mark}" for each in quote.statements)
+        heading = _plain(self._evidence.passages[quote.passage].heading)
+        under = f' under "{heading}"' if heading and quote.lines and not said else ""
+        text = f'The page "{_plain(self._evidence.names[quote.n])}" says{under}:{said}'
+        lines = [without_links(without_markup(visible(each.text), True), (), True) for each in quote.lines]
+        if lines and quote.lines[0].kind == "code":
             lines = ["```", *lines, "```"]
+        elif quote.lines:
+            lines = [line + mark for line in lines]
         return "\n".join([text, *lines])
 
     def _to_the_point(self, checked: Checked) -> bool:
@@ -158,6 +176,7 @@ class AnswerChecker:
             return any(self._relevance.takes_up(checked.text, n) for n in checked.pages)
         return any(
             not support.statement
+            or any(support.statement == each.text for quote in self.quotes for each in quote.lines)
             or (
                 self._relevance.score(n, support.statement) >= self._least
                 and (not self.quotes or self._relevance.has_kind(support.statement, n))
@@ -167,6 +186,8 @@ class AnswerChecker:
 
     def _show(self, unit: Unit) -> str:
         unit = msgspec.structs.replace(unit, body=without_markup(unit.body, unit.code).strip())
+        if unit.code and not self._ended:
+            return self._show_code(unit)
         if self._repeats(unit):
             self.repeated.append(unit.body)
             return self._cut(unit)
@@ -189,14 +210,39 @@ class AnswerChecker:
             return self._cut(unit)
         supported = checked.verdict == "supported"
         aside = supported and self._held is not None and not self._to_the_point(checked)
-        shown = ShownUnit(unit.lead + text if text else "", checked, aside)
+        return self._place(ShownUnit(unit.lead + text if text else "", checked, aside))
+
+    def _place(self, shown: ShownUnit) -> str:
+        """Emit a checked unit, or hold it until a supported one is to the point."""
         if self._held is None:
             return self._emit([shown])
         self._held.append(shown)
-        if not supported or aside:
+        if shown.checked.verdict != "supported" or shown.aside:
             return ""
         held, self._held = self._held, None
         return self._emit([each for each in held if not each.aside])
+
+    def _show_code(self, unit: Unit) -> str:
+        """Show those lines of a block of code that a page has, and short ones beside them; no block without such."""
+        text = without_links(unit.body, (), True)
+        shown = ShownUnit(unit.lead + text if text else "", _check_code(unit, self._evidence), False)
+        fence = unit.body.startswith(FENCE)
+        if fence and self._block is None:
+            self._block = [shown]
+            return ""
+        if not fence and shown.checked.verdict == "unsupported":
+            self.unsupported.append(unit.body)
+            self.left_out += 1
+            return ""
+        pending = self._block or []
+        if fence:
+            self._block = None
+            return "" if pending else self._place(shown)
+        if shown.checked.verdict == "neutral" and pending:
+            pending.append(shown)
+            return ""
+        self._block = []
+        return "".join(map(self._place, [*pending, shown]))
 
     def _checked(self, unit: Unit) -> Checked:
         """Check a unit. A name or number that is said alone must be what is asked for, and come first."""
@@ -217,6 +263,7 @@ class AnswerChecker:
     def _emit(self, shown: list[ShownUnit]) -> str:
         for each in shown:
             for n, support in each.checked.pages.items():
+                self._given.add(support.statement)
                 if n not in self.cited or support.share > self.cited[n].share:
                     self.cited[n] = support
         text = "".join(each.text for each in shown)
@@ -238,7 +285,8 @@ class AnswerChecker:
         """Whether an unsupported sentence says something that a reader could believe, or is no sentence."""
         found = features(bare_claim(text), self._evidence.ordinary)
         fragment = len(text.split()) < _LEAST_REMARK and text.rstrip("*_`\"')")[-1:] not in ".!?…"
-        return bool(found.names or found.numbers or CELLS in text or '"' in text or fragment)
+        code = text.rstrip().endswith((";", "{", "}"))
+        return bool(found.names or found.numbers or CELLS in text or '"' in text or fragment or code)
 
     def _repeats(self, unit: Unit) -> bool:
         """Whether a sentence repeats itself or an earlier one.
@@ -274,6 +322,8 @@ def check_unit(unit: Unit, evidence: Evidence, question: str = "") -> Checked:
     if unit.code:
         return _check_code(unit, evidence)
     bare, marked = _take_markers(unit.body)
+    if ends_in_initial(bare):
+        return Checked(bare, "unsupported", changed=bool(marked))
     if not bare.strip():
         return Checked("", "neutral", changed=bool(marked))
     if is_refusal(bare):
@@ -306,6 +356,7 @@ def _check_code(unit: Unit, evidence: Evidence) -> Checked:
         for source in evidence.passages:
             if line in source.text:
                 return Checked(unit.body, "supported", {source.n: Support(1.0, source.section)})
+        return Checked(unit.body, "unsupported")
     return Checked(unit.body, "neutral")
 
 

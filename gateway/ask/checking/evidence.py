@@ -46,6 +46,8 @@ _CLAUSES = re.compile(r"(?:;|,? \b(?:and|but|while|whereas)\b) ")
 # "A language by Chris Pressey" says that he made it; "described by" says what it says.
 _BY = re.compile(r"(?<!ed)(?<!en)(?<!wn)(?<!de) by (?=[A-Z])")
 _WRITTEN_IN = re.compile(r"\bwritten(?= (?:in|as)\b(?! [0-9]))", re.I)
+_DIMENSIONS = re.compile(r"\b([1-9])-?d\b", re.I)
+_INLINE_CODE = re.compile(r"`([^`\n]{3,})`")
 _CAME_OUT = re.compile(r"\b(?:come|came|comes) out\b", re.I)
 # Words about answering, not about the subject.
 _ABOUT_ANSWERS = frozenset(
@@ -76,13 +78,23 @@ class Statement(Struct, frozen=True):
 
 
 class EvidencePassage(Struct, frozen=True):
-    """A passage of page ``n`` with the stems of title, headings and table header above it."""
+    """A passage of page ``n`` with the stems of title, headings and table header above it.
+
+    ``more`` are the statements of the paragraph or list behind it.
+    """
 
     n: int
     section: int
     text: str
     context: frozenset[str]
     statements: list[Statement]
+    heading: str
+    more: list[Statement]
+
+    @property
+    def whole(self) -> list[Statement]:
+        """Its statements and those of the paragraph or list behind it."""
+        return [*self.statements, *self.more]
 
     @property
     def words(self) -> frozenset[str]:
@@ -113,15 +125,19 @@ class Evidence(Struct, frozen=True):
         for n, page, parts in pages:
             urls[n] = page.url
             names[n] = page.title
-            titles[n] = meaning(content_words(_PARENTHESES.sub("", page.title)))
+            titles[n] = meaning(content_words(as_meant(_PARENTHESES.sub("", page.title))))
             for part in parts:
                 ordinary |= lower_case_stems(part.text)
                 above = f"{page.title}\n{page.sections[part.section].heading}"
                 if part.header != part.text:
                     above += f"\n{part.header}"
-                context = meaning(features(above).words)
-                statements = list(_statements(n, part, context))
-                passages.append(EvidencePassage(n, part.section, part.text, context, statements))
+                context = meaning(features(as_meant(above)).words)
+                statements = list(_statements(n, part.section, part.text, context))
+                more = list(_statements(n, part.section, part.more, context)) if part.more else []
+                heading = page.sections[part.section].heading
+                passages.append(
+                    EvidencePassage(n, part.section, part.text, context, statements, heading, more)
+                )
         return cls(passages, titles, names, frozenset(ordinary), urls)
 
     @property
@@ -177,12 +193,19 @@ def supporting(text: str, evidence: Evidence, question: str = "") -> Backing:
 
 
 def _literally(text: str, found: dict[int, Support], evidence: Evidence) -> dict[int, Support]:
-    """Those pages whose statement has the phrases that the claim quotes, or the claim, if that is a table's row."""
+    """Those pages whose statement has the phrases that the claim quotes, or the claim, if that is a table's row.
+
+    Code in the claim must be on the page as it is.
+    """
+    code = [each.strip().casefold() for each in _INLINE_CODE.findall(text)]
     phrases = [bare_claim(text)] if CELLS in text else _QUOTED.findall(text)
 
     def has_all(n: int, statement: str) -> bool:
         said = f"{same_words(statement)}\n{same_words(evidence.names[n])}"
-        return all(same_words(each) in said for each in phrases)
+        shown = [evidence.names[n], *(each.text for each in evidence.passages if each.n == n)]
+        return all(same_words(each) in said for each in phrases) and all(
+            any(each in text.casefold() for text in shown) for each in code
+        )
 
     return {n: support for n, support in found.items() if has_all(n, support.statement)}
 
@@ -239,14 +262,14 @@ def _relation(claimed: Features) -> frozenset[str]:
     return meaning(claimed.words - claimed.names - claimed.numbers) - _ABOUT_ANSWERS
 
 
-def _statements(n: int, part: Passage, context: frozenset[str]) -> Iterator[Statement]:
+def _statements(n: int, section: int, text: str, context: frozenset[str]) -> Iterator[Statement]:
     """The statements of a passage; one that begins with a pronoun takes the names of the one before."""
     before: frozenset[str] = frozenset()
-    for unit in text_units(part.text):
+    for unit in text_units(text):
         found = features(as_meant(unit.text))
         words = meaning(found.words | _authorship(unit.text))
         above = context | before if _REFERS.match(unit.text) else context
-        yield Statement(n, part.section, words, above, unit.text, unit.kind)
+        yield Statement(n, section, words, above, unit.text, unit.kind)
         before = found.names
 
 
@@ -255,7 +278,8 @@ def _authorship(text: str) -> frozenset[str]:
 
 
 def as_meant(text: str) -> str:
-    """Tell apart what sounds alike: a book is written by its author, and in a language."""
+    """Tell apart what sounds alike: a book is written by its author, and in a language. A 2d grid has 2 dimensions."""
+    text = _DIMENSIONS.sub(r"\1 dimensional", text)
     return _CAME_OUT.sub("appeared", _WRITTEN_IN.sub("worded", text))
 
 

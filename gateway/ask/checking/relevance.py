@@ -11,20 +11,16 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence, Set
-from difflib import get_close_matches
 from itertools import takewhile
-from typing import Literal
 
 import msgspec
 from msgspec import Struct
 
-from gateway.ask.checking.evidence import SAME_AS, Evidence, EvidencePassage, Statement, as_meant, meaning
-from gateway.ask.text.passages import CELLS
-from gateway.ask.text.words import content_words, features, tokens
-from gateway.base.stems import stem
-from gateway.store.stop_words import STOP_WORDS, stop_words
-
-Kind = Literal["year", "number", "person"]
+from gateway.ask.checking.evidence import SAME_AS, Evidence, EvidencePassage, Statement, meaning
+from gateway.ask.checking.question import read_question, same_word, translated
+from gateway.ask.text.passages import CELLS, introduces
+from gateway.ask.text.synonyms import measured, synonymous
+from gateway.ask.text.words import content_words, features
 
 # The share of its words that a question must have in a passage, beside names and title: more where the title is not in
 # the question, and for a sentence that stands in for an answer.
@@ -32,85 +28,57 @@ _LEAST_SHARE, _LEAST_WITHOUT_TITLE, _LEAST_CLEAR, _LEAST_CLEAR_UNKNOWN = 0.3, 0.
 # Weights of a question's word in a sentence, in the ones beside it, and above it.
 _OWN, _BESIDE, _ABOVE = 1.0, 0.4, 0.5
 # In mean weights of a word: the kind of thing that is asked for, a passage that fits, a title that the question names,
-# the first sentence of a page for a question that names only its title, a sentence, and the price of a second one.
-_KIND, _FITS, _TITLED, _FIRST, _PROSE, _SECOND = 2.0, 0.5, 0.6, 2.0, 0.3, 0.3
+# the first sentence of a page for a question that names only its title, a sentence that begins with what is to be
+# defined, steps where these are asked for, a sentence, and the price of a second one.
+_KIND, _FITS, _TITLED, _FIRST, _DEFINES, _STEPS, _PROSE, _SECOND = 2.0, 0.5, 0.6, 2.0, 1.0, 2.0, 0.3, 0.3
+# A row under what is asked for, one that begins with a name of the question, and the price of a sentence about the
+# text itself.
+_COLUMN, _ROW, _ABOUT = 1.0, 1.0, 1.0
+_LEAST_TITLE = 0.6  # of the question's words, for a page whose title asks about the same
 _PLACE = 0.05  # what each place among the pages costs
 # Of the best score, for a sentence that answers about as well.
-LEAST_POINT = 0.8
+LEAST_POINT = 0.9
 _SHORT = 4  # words of a question that needs nearly all of them
-_LONGEST = 400  # characters of a quotation
+_LONGEST, _LONGEST_LIST = 400, 1000  # characters of a quotation
 _LEAST_WORDS = 4  # of a sentence
-_SHORTEST_MISSPELT, _SIMILAR = 5, 0.81
 _NEAR = 3  # words between a number and what it counts
-_SHORTEST_ROOT = 6  # of words that differ in their last letter only
 
-_KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
-    ("year", re.compile(r"\bwhen (?:was|were|did)\b|\byears?\b|\bdate\b", re.I)),
-    ("number", re.compile(r"\bhow (?:many|much|long|large|big|old|often|far|fast|tall|high)\b", re.I)),
-    ("person", re.compile(r"\bwho(?:m|se)?\b(?! (?:is|was|are)\b)|\b(?:author|inventor|creator)\b", re.I)),
-)
-_FOREIGN_KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
-    ("year", re.compile(r"\b(?:wann|jahre?|quand|cuándo|quando|wanneer)\b", re.I)),
-    ("number", re.compile(r"\b(?:wie ?viele?|combien|cuánt[oa]s?|quant[aeio]s?|hoeveel)\b", re.I)),
-    ("person", re.compile(r"\b(?:wer|wem|wessen|qui|quién(?:es)?|chi|quem)\b", re.I)),
-)
 # A person is named in two words, before a verb, after "by", or in a table's cell.
 _PERSON = re.compile(
     r"\b[A-Z][\w'’-]+ (?:[A-Z]\.? ?|(?:de|da|di|la|le|van|von|der|den) )*[A-Z]\w"
     r"|\b[A-Z]\w+,? (?:\w+ed|wrote|made|built|won)\b|\b(?:by|after)\s|[A-Z]\. ?[A-Z]\w| \| |\w: "
 )
-# What does it: the zeppelins of "What strength do zeppelins have?". One that no page has is as good as a name.
-_SUBJECT = re.compile(
-    r"\b(?:do|does|did) (?:(?:the|an?) )?(\w+) \w+(?: (?:like|for|to|in|on|with|from))?\W*\Z", re.I
-)
-_BETWEEN = frozenset("/&")  # signs between words that are no names, unless a page has them
-_HOW_MANY = re.compile(r"\bhow many (\w+)", re.I)
 _YEAR = re.compile(r"(?<![0-9])(?:1[0-9]|20)[0-9]{2}(?![0-9])")
 _NUMBER = re.compile(
     r"[0-9]|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|hundred|thousand|million|"
-    r"infinite(?:ly)?|unlimited|single|no|none|both)\b",
+    r"infinite(?:ly)?|unlimited|single|no|none|both|một|hai|ba|bốn|sáu|bảy|tám|chín|mười)\b",
     re.I,
 )
-# Digits and underscores make a token a name: tcp_fin_timeout.
-_NO_WORD, _LETTER = re.compile("[0-9_]"), re.compile(r"[^\W\d_]")
-_SEVERAL = re.compile(r"\b(?:and|or|vs|versus|both|between|same|differ\w*|than)\b", re.I)
-# Words that ask, and say nothing about what is asked for.
-_ASKING = frozenset(
-    map(
-        stem,
-        """
-        name named call called mean meaning stand kind sort type wiki page tell describe give happen exactly work way
-        look like actually originally many much number count year date time long old one large newer big size
-        differ difference same both vs versus between hi hello hey thank thanks
-        """.split(),  # noqa: SIM905
-    )
-)
 _VERBS = frozenset(SAME_AS.values())
-
-
-class ReadQuestion(Struct, frozen=True):
-    """The stems of a question as the evidence writes them; ``names`` are among ``words``."""
-
-    names: dict[str, str]  # with the words that they are the stems of
-    words: frozenset[str]
-    kind: Kind | None
-    english: bool
-    counts: str  # the stem of what it asks the number of, or ""
-    several: bool  # its names may be on different pages, or be no names: German nouns
+_ITEM_NUMBER = re.compile(r"\s*([0-9]+)[.)]")
+_DEFINED = re.compile(r"(.{2,80}?)(?: (?:is|are|was|were|means?|refers? to|stands? for|denotes?)\b|: )")
+# A sentence about the text says nothing about its subject.
+_ABOUT_TEXT = re.compile(
+    r"(?:in )?(?:this|the (?:next|following|above|previous)|these|here) "
+    r"(?:chapters?|sections?|pages?|documents?|manual|guide|tutorial|appendix|articles?|tables?|figures?|part|"
+    r"is a list)\b",
+    re.I,
+)
 
 
 class Quote(Struct, frozen=True):
-    """A sentence of page ``n``, or two, word for word, from the evidence's passage of that index.
+    """Sentences of page ``n``, word for word, from the evidence's passage of that index.
 
-    ``introduced`` are lines of code, a list or a table after a colon. ``clear`` if the sentences answer the question,
-    and ``complete`` if they have all of its words.
+    ``lines`` are a list, or lines of code or a table after a colon. ``clear`` if the sentences answer the question, and
+    ``complete`` if they have all of its words.
     """
 
     n: int
     section: int
     passage: int
+    start: int  # index of its first statement in the passage
     statements: tuple[str, ...]
-    introduced: list[Statement]
+    lines: list[Statement]
     score: float
     clear: bool
     complete: bool
@@ -128,17 +96,21 @@ class Relevance:
         self._every = [each.words | each.context for each in evidence.passages]
         known = frozenset[str]().union(*self._every)
         self.question = read_question(text, known, evidence.ordinary)
-        if terms and not self.question.english:
-            self.question = _translated(
+        if terms and not self.question.native:
+            self.question = translated(
                 self.question, read_question(" ".join(terms), known, frozenset()), known
             )
-        self._asked_as = {
-            word: asked for asked in self.question.words for word in known if _same(word, asked)
+        other = self.question.words - self.question.names.keys()
+        self._asked_as = {word: asked for asked in other for word in known if synonymous(word, asked)} | {
+            word: asked for asked in self.question.words for word in known if same_word(word, asked)
         }
         self._leads: dict[int, EvidencePassage] = {}
         for each in evidence.passages:
             self._leads.setdefault(each.n, each)
-        prose = sorted(evidence.statements, key=lambda each: each.kind != "prose")
+        prose = sorted(
+            evidence.statements,
+            key=lambda each: (each.kind != "prose", _ABOUT_TEXT.match(each.text) is not None),
+        )
         self._first: dict[int, Statement] = {}  # of each page: of prose, where it has any
         for statement in prose:
             self._first.setdefault(statement.n, statement)
@@ -181,11 +153,17 @@ class Relevance:
             return None
         sought = self._sought(passage.n)
         about = bool(self._shared(question.words & (question.names.keys() | title), every))
-        if not sought or (about and not question.english):
+        if not sought or (about and not question.native):
             return 1.0
-        if sought <= _VERBS and question.kind is not None and self.has_kind(passage.text, passage.n):
+        alike = question.words & title - question.names.keys()
+        if len(alike) > 1 and len(alike) >= _LEAST_TITLE * len(question.words):
+            return 1.0
+        if sought <= _VERBS and self.has_kind(passage.text, passage.n):
             return 1.0
         found = self._shared(sought, every)
+        missing = sought - found
+        if len(missing) == 1 and any(measured(word, passage.text) for word in missing):
+            found = sought
         share = len(found) / len(sought)
         enough = share >= _LEAST_WITHOUT_TITLE and len(found) >= min(2, len(sought))
         return share if about or enough else None
@@ -202,12 +180,20 @@ class Relevance:
         for place, word in enumerate(content_words(statement)):
             if word.isdigit():
                 last, at = word, place
-            elif last in numbers and place - at <= _NEAR and _same(word, self.question.counts):
+            elif last in numbers and place - at <= _NEAR and same_word(word, self.question.counts):
                 return True
         return False
 
     def _sought(self, n: int) -> frozenset[str]:
         return self.question.words - self.question.names.keys() - self._evidence.titles[n]
+
+    def _defines(self, text: str) -> bool:
+        """Whether a sentence begins with what the question names: "A vendor is a company"."""
+        if (begin := _DEFINED.match(text)) is None:
+            return False
+        words = meaning(content_words(begin[1]))
+        asked = self._shared(self.question.words, words)
+        return asked == self.question.words and len(words) <= len(asked) + 1
 
     def has_kind(self, text: str, n: int) -> bool:
         """Whether the text of page ``n`` has a thing of the kind that is asked for."""
@@ -231,13 +217,14 @@ class Relevance:
             if quote.score >= least:
                 best.setdefault(quote.n, quote)
         named = [quote for quote in best.values() if self._evidence.titles[quote.n] <= self.question.words]
-        return named if self.question.several and len(named) > 1 else list(best.values())[:1]
+        chosen = named if self.question.several and len(named) > 1 else list(best.values())[:1]
+        return [self._with_context(quote) for quote in chosen]
 
     def takes_up(self, text: str, n: int) -> bool:
         """Whether a text about page ``n`` has a name of the question, and a word that is asked for beside it."""
         said = meaning(content_words(text))
         named = not self.question.names or self.question.names.keys() & (said | self._evidence.titles[n])
-        return bool(named) and any(_same(word, each) for word in said for each in self._sought(n))
+        return bool(named) and any(same_word(word, each) for word in said for each in self._sought(n))
 
     def score(self, n: int, statement: str) -> float:
         """How well a statement of page ``n`` answers, on the scale of the quotes."""
@@ -251,18 +238,42 @@ class Relevance:
             default=0.0,
         )
 
+    def _with_context(self, quote: Quote) -> Quote:
+        """The sentences with the rest of their paragraph, unless the question asks for a single thing."""
+        statements = self._evidence.passages[quote.passage].whole
+        kinds = [each.kind for each in statements[:2]]
+        if kinds == ["code", "prose"] and not quote.lines and quote.start < 2:
+            term = f"{statements[0].text.strip()}: {statements[1].text}"
+            quote = msgspec.structs.replace(quote, start=1, statements=(term, *quote.statements[1:]))
+        if quote.lines or self.question.kind is not None or statements[quote.start].kind != "prose":
+            return quote
+        start, end = quote.start, quote.start + len(quote.statements)
+        while _quotable(statements, start, end + 1):
+            end += 1
+        while start and _quotable(statements, start - 1, end):
+            start -= 1
+        before = tuple(each.text for each in statements[start : quote.start])
+        after = tuple(each.text for each in statements[quote.start + len(quote.statements) : end])
+        return msgspec.structs.replace(quote, start=start, statements=(*before, *quote.statements, *after))
+
     def _candidates(self) -> Iterator[Quote]:
         for index, passage in enumerate(self._evidence.passages):
             for start in range(len(passage.statements)):
+                if self.question.kind is None and _begins_list(passage.whole, start):
+                    yield self._quote(index, start, start)
                 for end in (start + 1, start + 2):
                     if _quotable(passage.statements, start, end):
                         yield self._quote(index, start, end)
 
     def _quote(self, index: int, start: int, end: int) -> Quote:
         question, passage, share = self.question, self._evidence.passages[index], self._shares[index]
-        statements = passage.statements
-        own = frozenset[str]().union(*(each.words for each in statements[start:end]))
-        beside = frozenset[str]().union(*(each.words for each in statements[max(0, start - 1) : end + 1]))
+        statements = passage.whole
+        said_here = statements[start:end]
+        own = frozenset[str]().union(*(each.words for each in said_here))
+        lines = _lines(statements, start, end)
+        beside = frozenset[str]().union(
+            *(each.words for each in [*statements[max(0, start - 1) : end + 1], *lines])
+        )
         score, left = 0.0, question.words
         title, sought = self._evidence.titles[passage.n], self._sought(passage.n)
         titled = title <= question.words
@@ -271,20 +282,28 @@ class Relevance:
             found = self._shared(left, words)
             score += weight * sum(self._weights[word] for word in found)
             left -= found
-        text = " ".join(each.text for each in statements[start:end])
+        text = " ".join(each.text for each in said_here)
         has_kind = self.has_kind(text, passage.n)
         fits = share is not None and share >= _LEAST_SHARE
         whole = not sought and not question.words - self._shared(question.words, own | passage.context)
-        first = whole and statements[start] is self._first[passage.n]
+        row = CELLS in text
+        about_text = _ABOUT_TEXT.match(text) is not None
+        first = (
+            whole and not about_text and not question.how_to and statements[start] is self._first[passage.n]
+        )
         score += self._mean * (
             _KIND * (has_kind and question.kind is not None)
             + _FITS * fits
-            + _TITLED * titled * len(title)
-            + _FIRST * first
-            - _SECOND * (end - start - 1)
+            + _TITLED * len(title & question.words) ** 2 / max(1, len(title))
+            + max(_FIRST * first, _DEFINES * (question.defines and self._defines(text)))
+            + _COLUMN * (row and question.which in passage.context)
+            + _ROW * (row and bool(question.names.keys() & set(content_words(text.partition(CELLS)[0]))))
+            - _ABOUT * about_text
+            + _STEPS * (question.how_to and len(lines) > 1)
+            - _SECOND * max(0, end - start - 1)
             + _PROSE * (statements[start].kind == "prose")
         )
-        every = own | passage.context
+        every = own | passage.context | frozenset[str]().union(*(each.words for each in lines))
         said = self._shared(sought, every)
         # A word that no page has may be the very thing that is asked for.
         sure = titled or question.names or sought <= self._known or len(sought) > _SHORT
@@ -293,67 +312,34 @@ class Relevance:
             passage.n,
             passage.section,
             index,
-            tuple(each.text for each in statements[start:end]),
-            _introduced(statements, end),
+            start,
+            tuple(each.text for each in said_here),
+            lines,
             score / (1.0 + _PLACE * list(self._leads).index(passage.n)),
             has_kind and (share == 1.0 or (fits and clear)),
             has_kind and fits and not question.words - self._shared(question.words, every),
         )
 
 
-def read_question(text: str, known: frozenset[str], ordinary: frozenset[str]) -> ReadQuestion:
-    """Find names, other words and kind; a word that is not ``known`` may be another one, misspelt."""
-    text = as_meant(text)
-    found = features(text, ordinary)
-    words: set[str] = set()
-    names: dict[str, str] = {}
-    stops = stop_words(token.casefold() for token in tokens(text))
-    english = stops == STOP_WORDS
-    subject = _SUBJECT.search(text)
-    for token in tokens(text):
-        if token.casefold() in stops or (token in _BETWEEN and token not in known):
-            continue
-        for word in content_words(token):
-            if word in _ASKING or (word.isdigit() and token.isalpha()):
-                continue
-            (meant,) = meaning([_spelt(word, known)])
-            words.add(meant)
-            unknown = subject is not None and token == subject[1] and meant not in known
-            if unknown or stem(token) in found.names or _NO_WORD.search(token) or not _LETTER.search(token):
-                names[meant] = token
-    kinds = _KINDS if english else (*_FOREIGN_KINDS, *_KINDS)
-    kind = next((kind for kind, asks in kinds if asks.search(text)), None)
-    several = len(names) > 1 and (not english or _SEVERAL.search(text) is not None)
-    many = _HOW_MANY.search(text)
-    counts = stem(many[1]) if many else ""
-    return ReadQuestion(names, frozenset(words), kind, english, counts, several)
+def _begins_list(statements: list[Statement], at: int) -> bool:
+    """Whether a list begins here that no sentence introduces."""
+    kinds = [each.kind for each in statements[at : at + 2]]
+    before = statements[at - 1] if at else None
+    number = _ITEM_NUMBER.match(statements[at].text)
+    if number is not None and number[1] != "1":
+        return False
+    return kinds == ["list", "list"] and (
+        before is None or (before.kind != "list" and not introduces(before.text, "list"))
+    )
 
 
-def _translated(question: ReadQuestion, terms: ReadQuestion, known: frozenset[str]) -> ReadQuestion:
-    """A question in another language than English, with the search terms for those words that no page has."""
-    names = {name: token for name, token in question.names.items() if name in known} | terms.names
-    return msgspec.structs.replace(question, names=names, words=question.words & known | terms.words)
-
-
-def _spelt(word: str, known: frozenset[str]) -> str:
-    if len(word) < _SHORTEST_MISSPELT or word in known or word in SAME_AS:
-        return word
-    similar = [each for each in {*known, *SAME_AS} if each[:1] == word[:1]]
-    return next(iter(get_close_matches(word, similar, 1, _SIMILAR)), word)
-
-
-def _same(word: str, other: str) -> bool:
-    """Whether two stems are one word, be it with another ending: extend, extension."""
-    shorter = min(len(word), len(other))
-    return word == other or (shorter >= _SHORTEST_ROOT and word[: shorter - 1] == other[: shorter - 1])
-
-
-def _introduced(statements: list[Statement], end: int) -> list[Statement]:
-    """The lines that follow a sentence with a colon, as far as a reader takes them in; none if that is not all."""
-    if not statements[end - 1].text.endswith(":"):
-        return []
+def _lines(statements: list[Statement], start: int, end: int) -> list[Statement]:
+    """The lines behind a sentence with a colon, or a list, if these are not too many to take in."""
     lines = list(takewhile(lambda each: each.kind != "prose", statements[end:]))
-    return lines if sum(len(each.text) for each in lines) <= _LONGEST else []
+    if start < end and lines and not introduces(statements[end - 1].text, lines[0].kind):
+        return []
+    listed = all(each.kind == "list" for each in lines)
+    return lines if sum(len(each.text) for each in lines) <= (_LONGEST_LIST if listed else _LONGEST) else []
 
 
 def _quotable(statements: list[Statement], start: int, end: int) -> bool:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import groupby
+from itertools import chain, groupby, takewhile
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from gateway.ask.text.sentences import sentences
 
@@ -20,6 +21,7 @@ _LONGEST = 3
 # A list is cut only if it exceeds the passage size by this factor, and a list or code only then from the sentence
 # before it that ends in a colon.
 _LONGEST_LIST = 2
+_LONGEST_TERM = 60  # characters of a line that the next paragraph is about
 _BYTES_A_TOKEN = 4  # of English
 _PROSE_WORD = re.compile(r"[^\W\d_]{2,}")
 _LEAST_PROSE_WORDS = 4
@@ -43,12 +45,16 @@ class TextUnit(Struct, frozen=True):
 
 
 class Passage(Struct, frozen=True):
-    """A piece of a section, by its index in the page. ``header`` is the first row of the table that it is a row of."""
+    """A piece of a section, by its index in the page. ``header`` is the first row of the table that it is a row of.
+
+    ``more`` is the rest of the paragraph or list that it was cut from; only quotations have it.
+    """
 
     section: int
     text: str
     header: str = ""
     code: bool = False
+    more: str = ""
 
 
 def estimated_tokens(text: str) -> int:
@@ -60,21 +66,45 @@ def cut_section(section: int, text: str, limit: int) -> list[Passage]:
     """Cut the text of the section with this index into passages of about ``limit`` tokens."""
     units = [piece for unit in text_units(text) for piece in _cut_long(unit, limit)]
     found: list[Passage] = []
+    led = False  # lines behind a colon
     for kind, run in groupby(units, key=lambda unit: unit.kind):
         rows = list(run)
+        example, led = led, False
         if kind == "table" and len(rows) > 1:
             header = rows[0].text
             first = header.count(CELLS) + 1 >= _COLUMNS_WITH_HEADER
             found += [Passage(section, row.text, header) for row in rows[first:]]
         else:
             whole = kind == "list" and sum(_size(row) for row in rows) <= _LONGEST_LIST * limit
-            for text in group(rows, _LONGEST_LIST * limit if whole else limit):
+            groups = list(group(rows, _LONGEST_LIST * limit if whole else limit))
+            for index, units_here in enumerate(groups):
+                text = joined(units_here)
+                later = takewhile(
+                    lambda each: not (each.new and each.kind == "prose"), chain(*groups[index + 1 :])
+                )
+                rest = list(later) if kind in ("prose", "list") else []
                 code = kind == "code" and not _SHORT_SENTENCE.fullmatch(text.rpartition("\n")[2])
-                introduced = found and kind != "prose" and found[-1].text.endswith(":")
+                introduced = bool(found) and kind != "prose" and introduces(found[-1].text, kind)
+                led = led or introduced
                 if introduced and estimated_tokens(found[-1].text + text) <= _LONGEST_LIST * limit:
                     text = f"{found.pop().text}\n{text}"
-                found.append(Passage(section, text, code=code))
+                elif introduced and not index:
+                    found[-1] = replace(found[-1], more=joined(rows))
+                elif found and kind == "prose" and not example and _is_term(found[-1]):
+                    text = f"{found.pop().text}\n\n{text}"
+                found.append(Passage(section, text, code=code, more=joined(rest) if rest else ""))
     return found
+
+
+def introduces(text: str, kind: TextKind) -> bool:
+    """Whether lines of a kind continue a text: behind a colon, and a list also behind a line without a full stop."""
+    unfinished = text[-1:].isalnum() and "\n" not in text and CELLS not in text
+    return text.endswith(":") or (kind == "list" and unfinished)
+
+
+def _is_term(passage: Passage) -> bool:
+    """Whether a passage is a short line by itself, such as the option that the next paragraph describes."""
+    return passage.code and "\n" not in passage.text and len(passage.text) <= _LONGEST_TERM
 
 
 def text_units(text: str) -> list[TextUnit]:
@@ -137,21 +167,21 @@ def _cut(text: str, size: int) -> list[str]:
     return [*pieces, text]
 
 
-def group(units: Sequence[TextUnit], limit: int) -> Iterator[str]:
-    """Join units of one kind to texts of about ``limit`` tokens; a paragraph of prose begins a new text."""
+def group(units: Sequence[TextUnit], limit: int) -> Iterator[list[TextUnit]]:
+    """Group units of one kind to texts of about ``limit`` tokens; a paragraph of prose begins a new text."""
     current: list[TextUnit] = []
     size = 0
     for unit in units:
         if current and (size + _size(unit) > limit or (unit.new and unit.kind == "prose")):
-            yield _joined(current)
+            yield current
             current, size = [], 0
         current.append(unit)
         size += _size(unit)
     if current:
-        yield _joined(current)
+        yield current
 
 
-def _joined(units: Sequence[TextUnit]) -> str:
+def joined(units: Sequence[TextUnit]) -> str:
     if units[0].kind == "prose":
         return " ".join(" ".join(unit.text.split()) for unit in units)
     return units[0].text + "".join("\n" * unit.gap + unit.text for unit in units[1:])

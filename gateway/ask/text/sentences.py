@@ -14,10 +14,10 @@ _END = re.compile(r"(?<![.!?…])[.!?…]++[\"'”’)»*_`]*(?:[ \t]*" + MARKER
 _UNFINISHED_MARKER = re.compile(r"[ \t]*(?:\[[ \t0-9,]*)?\Z")
 _ABBREVIATION = re.compile(r"(?:^|[\s(\"'])(?:e\.g|i\.e|cf|vs|approx|ca|Dr|Mr|Mrs|Ms|St|al|pp|Ph\.D)\Z", re.I)
 # "C. Pressey", "by C. Pressey", "John C. Reynolds" or "P.P. Chen", but not "written in C."
-_INITIAL = re.compile(r"(?:^|\bby[ \t]|[A-Z][\w.'-]*[ \t]|[A-Z]\.)[A-Z]\Z")
+_INITIAL = re.compile(r"(?:^|\b(?:by|and|of|with|after)[ \t]|&[ \t]|[A-Z][\w.'-]*[ \t]|[A-Z]\.)[A-Z]\Z")
 _ITEM_NUMBER = re.compile(r"[0-9]{1,3}")  # "1. First" is one sentence
 _NOT_SPACE = re.compile(r"\S")
-_FENCE = "```"
+FENCE = "```"
 _CONTEXT = 64  # characters before a full stop that decide whether it ends an abbreviation
 
 
@@ -61,7 +61,7 @@ class Splitter:
         units: list[Unit] = []
         while found := _NOT_SPACE.search(text, at):
             start = found.start()
-            is_fence = text.startswith(_FENCE, start)
+            is_fence = text.startswith(FENCE, start)
             end = _unit_end(text, start, self._in_fence or is_fence, final)
             if end is None:
                 break
@@ -96,6 +96,11 @@ def _unit_end(text: str, start: int, line_only: bool, final: bool) -> int | None
     if newline >= 0:
         return start + len(text[start:newline].rstrip())
     return start + len(text[start:].rstrip()) if final else None
+
+
+def ends_in_initial(text: str) -> bool:
+    """Whether a text ends inside a name: "It was found by W.H."."""
+    return text.endswith(".") and _INITIAL.search(text[-_CONTEXT:].rstrip(".")) is not None
 
 
 def _is_abbreviation(text: str, start: int, match: re.Match[str]) -> bool:

@@ -32,7 +32,8 @@ _AFTER_SUBJECT = frozenset(
 _MORE_STOP_WORDS = frozenset(
     "also because both each every just like more most much no not only other some such there too very yes".split()  # noqa: SIM905
 )
-# Babble: one word five times in a row, or a long text with too few distinct words.
+# Babble: one word five times in a row, three words or more three times in a row, or too few distinct words in a long
+# text.
 _IN_A_ROW = 5
 _BABBLE_WORDS = 24
 _BABBLE_SHARE = 0.35
@@ -112,5 +113,11 @@ def is_babble(text: str) -> bool:
     """Whether the text repeats itself, as a small model's output does when it degenerates."""
     found = [token.casefold() for token in tokens(text)]
     if any(len(set(found[i : i + _IN_A_ROW])) == 1 for i in range(len(found) - _IN_A_ROW + 1)):
+        return True
+    if any(
+        found[i : i + length] == found[i + length : i + 2 * length] == found[i + 2 * length : i + 3 * length]
+        for length in range(3, len(found) // 3 + 1)
+        for i in range(len(found) - 3 * length + 1)
+    ):
         return True
     return len(found) >= _BABBLE_WORDS and len(set(found)) < _BABBLE_SHARE * len(found)

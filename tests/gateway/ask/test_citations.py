@@ -83,9 +83,19 @@ def checked_as_a_whole(text: str, evidence: Evidence) -> str:
         ("", REFUSAL),
         (" \n[1]\n", REFUSAL),
         ("Yes.", REFUSAL),
-        # code keeps what looks like a marker, and counts as quoted
-        ('```\n"!dlroW">:#,_@\na[7]\n```', None),
-        ("Befunge has 25 rows: `a[7]`.", "Befunge has 25 rows: `a[7]`. [1]"),
+        # code is on a page, or it is left out
+        ('```\n"!dlroW">:#,_@\n[7\n```', None),
+        ('```\n"!dlroW">:#,_@\na[7]\n```', '```\n"!dlroW">:#,_@\n```'),
+        ("```cpp\n#include <iostream>\n{\n}\n```\nBefunge has 25 rows.", "Befunge has 25 rows. [1]"),
+        (
+            "Chris Pressey created Befunge.\ncout << x << endl;\nint main() {",
+            "Chris Pressey created Befunge. [1]",
+        ),
+        ("Befunge has 25 rows: `a[7]`.", REFUSAL),
+        ("Befunge has 25 rows, and `Pressey` is on its page.", REFUSAL),
+        ("`Befunge` has 25 rows.", "`Befunge` has 25 rows. [1]"),
+        # a name is not cut
+        ("Befunge was created by Chris Pressey, by C.", REFUSAL),
     ],
 )
 def test_answers(answer: str, checked: str | None) -> None:
@@ -208,7 +218,7 @@ def test_repetitions_are_cut() -> None:
     babble.feed(f"{fact} It is very very very very very very")
     assert babble.looping
     # Lines of code may be equal.
-    code = '```\n"!dlroW">:#,_@\nx\nx y z\nx y z\nx y z\nx y z\nx y z\n```'
+    code = '```\n"!dlroW">:#,_@\nx\nx\nx\nx\nx\nx\n```'
     assert checked_as_a_whole(code, EVIDENCE) == code
 
 

@@ -10,7 +10,7 @@ from gateway.ask.background.draft import PageDraft, RetrievedPage, draft_page, r
 from gateway.ask.background.fit import Costs, choose
 from gateway.ask.background.rank import rank
 from gateway.ask.checking.evidence import Evidence, supporting
-from gateway.ask.text.passages import Passage, cut_section, estimated_tokens, group, text_units
+from gateway.ask.text.passages import Passage, cut_section, estimated_tokens, group, joined, text_units
 from gateway.ask.text.words import content_words
 from gateway.wiki.source import Page, Section
 from tests.gateway.ask.helpers import BEFUNGE, PIET, page
@@ -81,7 +81,7 @@ def test_the_format() -> None:
 
 def test_sentences_are_grouped_up_to_the_size() -> None:
     text = "One two three four. Five six seven eight. Nine ten.\n\nNew paragraph begins here."
-    assert list(group(text_units(text), 15)) == [
+    assert [joined(each) for each in group(text_units(text), 15)] == [
         "One two three four. Five six seven eight.",
         "Nine ten.",
         "New paragraph begins here.",
@@ -228,3 +228,10 @@ def test_hostile_text_costs_no_more_than_its_length() -> None:
         assert text_units(text)
         evidence = Evidence.of([(1, page("T", text), [Passage(0, text)])])
         assert not supporting(text[:1000], evidence, text[:1000]).together
+
+
+def test_a_short_line_belongs_to_the_paragraph_behind_it_unless_it_is_an_example() -> None:
+    option = "--strong\n\nThis option uses twice the leaves."
+    assert [each.text for each in cut_section(0, option, 40)] == [option]
+    example = "This long sentence shows how to run it:\n\nrun --strong\n\nThe program then prints the taste."
+    assert [each.text for each in cut_section(0, example, 5)][-1] == "The program then prints the taste."

@@ -31,11 +31,11 @@ BOAT = page(
 MOUSE = page("Mouse problems", "If it is a PS/2 mouse, pair the computer with it first.")
 
 
-def relevance(question: str, *pages: Page, terms: Sequence[str] = ()) -> Relevance:
+def relevance(question: str, *pages: Page, terms: Sequence[str] = (), tokens: int = 60) -> Relevance:
     return Relevance(
         question,
         Evidence.of(
-            (n, each, draft_page(RetrievedPage(each, ""), 60).passages)
+            (n, each, draft_page(RetrievedPage(each, ""), tokens).passages)
             for n, each in enumerate(pages or PAGES, 1)
         ),
         terms,
@@ -53,6 +53,7 @@ def relevance(question: str, *pages: Page, terms: Sequence[str] = ()) -> Relevan
         ("What strength do zeppelins have?", "no page has `zeppelins`"),
         ("How do I set lamp_max_words?", "no page has `lamp_max_words`"),
         ("Does Salt have the command SHINE?", "it has nothing about the question"),  # both, but not together
+        ("Which languages use a 2d grid?", "no page has `2`"),
         ("Who created Lamp?", ""),
         ("How many optinos has Salt?", ""),
         ("Is Lamp older than Salt?", ""),
@@ -86,9 +87,8 @@ def test_a_question_whose_other_words_are_nowhere_is_doubtful(question: str, dou
     [
         ("Who created Lamp?", "Lamp is a language created by Mia Berg in 1997."),
         ("when did salt come out", "It was released in 2004 and has 12 options."),
-        ("What is the compiler of Lamp written in?", "Its compiler was written in Ada."),
         ("What does SHINE do in Lamp?", "SHINE | Doubles the counter"),
-        ("what is salt", "Salt is a tool for tables."),
+        ("what is salt", "Salt is a tool for tables. It was released in 2004 and has 12 options."),
     ],
 )
 def test_the_sentence_that_answers(question: str, quoted: str) -> None:
@@ -108,6 +108,71 @@ def test_a_title_in_a_sentence_says_no_more_than_above_it(question: str, quoted:
     assert quote.statements == (quoted,)
 
 
+TEA = page(
+    "Tea",
+    "This chapter is about tea and tea pots. A tea pot is a vessel for tea, mostly of clay.",
+    (
+        "Brew tea",
+        "Tea wants patience and good water.\n\n"
+        "1. Boil the water.\n2. Warm the pot.\n3. Pour the water on the leaves.\n4. Wait for three minutes.",
+    ),
+    (
+        "Options",
+        "--strong\n\nUses twice the leaves. The taste becomes bitter after a while.\n\nMore follows below.",
+    ),
+    ("Trade", "Leaves are sold at 4 euros. The chest is dark green. A cup is toxic for cats."),
+)
+
+
+def test_steps_are_quoted_whole() -> None:
+    (quote,) = relevance("How do I brew tea?", TEA).quotes()
+    assert [each.text[:7] for each in quote.lines] == ["1. Boil", "2. Warm", "3. Pour", "4. Wait"]
+    assert not quote.statements
+    assert quote.clear
+
+
+def test_steps_are_whole_where_passages_are_short() -> None:
+    steps = [
+        f"{n}. Put the part {n} of the lamp into the place that is left for it in the box."
+        for n in range(1, 9)
+    ]
+    for text in ("\n".join(steps), "This is how to build a lamp:\n\n" + "\n".join(steps)):
+        built = page("Build a lamp", text)
+        assert len(draft_page(RetrievedPage(built, ""), 40).passages) > 2
+        (quote,) = relevance("How do I build a lamp?", built, tokens=40).quotes()
+        assert [each.text for each in quote.lines] == steps
+
+
+@pytest.mark.parametrize(
+    ("question", "quoted"),
+    [
+        ("What is a tea pot?", "A tea pot is a vessel"),
+        ("What does --strong do for tea?", "--strong: Uses twice the leaves. The taste becomes bitter"),
+        (
+            "Is a cup of tea poisonous for cats?",
+            "Leaves are sold at 4 euros. The chest is dark green. A cup is toxic",
+        ),
+    ],
+)
+def test_a_quotation_is_a_paragraph(question: str, quoted: str) -> None:
+    (quote,) = relevance(question, TEA).quotes()
+    assert quoted in " ".join(quote.statements)
+    assert quote.clear
+
+
+@pytest.mark.parametrize(
+    ("question", "doubtful"),
+    [
+        ("What colour is the tea chest?", False),
+        ("What do tea leaves cost?", False),
+        ("How fast is tea?", True),
+        ("What temperature does tea need?", True),
+    ],
+)
+def test_a_measure_is_told_by_its_unit(question: str, doubtful: bool) -> None:
+    assert relevance(question, TEA).doubtful == doubtful
+
+
 def test_a_page_that_the_question_names_is_quoted_before_one_with_its_words() -> None:
     harbour = page("Harbour", "A harbour makes each boat cheap. The cargo of a boat in a harbour is safe.")
     (quote,) = relevance("What cargo does a boat carry?", harbour, BOAT).quotes()
@@ -118,12 +183,47 @@ def test_a_trademark_is_no_person() -> None:
     assert not any(quote.clear for quote in relevance("who invented the computer mouse?", MOUSE).quotes())
 
 
+def test_a_2d_grid_has_two_dimensions() -> None:
+    field = page("Field", "The Field language runs on a two-dimensional grid of cells.")
+    assert not relevance("which languages have a 2d grid", field).hopeless
+
+
 def test_a_question_in_another_language_is_read_with_its_search_terms() -> None:
     question = "Welche Einheit braucht man für die Fracht?"
     assert relevance(question, BOAT).hopeless
     assert not relevance(question, BOAT, terms=["cargo unit"]).hopeless
     (quote,) = relevance("Wer hat Lamp gemacht?", LAMP, terms=["Lamp creator"]).quotes()
     assert (quote.statements, quote.clear) == (("Lamp is a language created by Mia Berg in 1997.",), True)
+
+
+PHO = page(
+    "Phở",
+    "Phở là món súp của người Việt, và nó được nấu với thịt bò hoặc thịt gà. Phở có từ đầu thế kỷ 20. Cái tên này là "
+    "một trong những tên được biết nhiều nhất.",
+    ("Cách nấu", "1. Ninh xương bò.\n2. Nướng gừng.\n3. Chan nước dùng lên bánh phở."),
+)
+
+
+def test_a_question_in_the_language_of_the_pages() -> None:
+    (quote,) = relevance("Làm thế nào để nấu phở?", PHO, terms=["Ninha"]).quotes()
+    assert [each.text[:2] for each in quote.lines] == ["1.", "2.", "3."]
+    assert quote.clear
+    (quote,) = relevance("Phở có từ bao giờ?", PHO).quotes()
+    assert not quote.clear  # no year
+    assert relevance("Giá vàng hôm nay là bao nhiêu?", PHO).doubtful
+
+
+@pytest.mark.parametrize(
+    ("question", "told"),
+    [
+        ("Welche Fische schwimmen in dem Teich und warum?", True),
+        ("Which fish swim in the pond?", False),
+    ],
+)
+async def test_a_refusal_of_a_question_in_another_language_says_so(question: str, told: bool) -> None:
+    result = await Asked(Model("[]", "Many."), MemoryWiki(LAMP, SALT)).ask(question)
+    assert result.answer == REFUSAL
+    assert any("ask in the wiki's language" in each.reason for each in result.skipped) == told
 
 
 async def asked(question: str, answer: str, *, refuses_often: bool = False) -> tuple[str, Asked, Model]:
@@ -163,9 +263,21 @@ async def test_a_bare_number_must_count_what_the_question_counts() -> None:
     assert answer == "The answer is: 12. [1]"
 
 
+async def test_an_answer_with_one_of_many_steps_is_followed_by_all() -> None:
+    steps = "\n".join(f"{n}. Put the part {n} of the lamp in its place." for n in range(1, 7))
+    flow = Asked(
+        Model("[]", "Put the part 2 of the lamp in its place. [1]"), MemoryWiki(page("Build a lamp", steps))
+    )
+    answer = (await flow.ask("How do I build a lamp?")).answer
+    assert answer.startswith(
+        'Put the part 2 of the lamp in its place. [1]\n\nThe page "Build a lamp" says:\n1. Put'
+    )
+    assert answer.endswith("6. Put the part 6 of the lamp in its place. [1]")
+
+
 async def test_what_something_is_stands_at_the_beginning_of_its_page() -> None:
     answer, _, _ = await asked("What is Lamp?", "The command P prints a word. [1]")
-    assert answer == 'The page "Lamp" says: Lamp is a language created by Mia Berg in 1997. [1]'
+    assert answer.startswith('The page "Lamp" says: Lamp is a language created by Mia Berg in 1997. [1]')
 
 
 async def test_a_quotation_brings_the_code_that_it_introduces() -> None:

@@ -40,6 +40,8 @@ PIECES = st.sampled_from(
         ("Many, e.g. Piet, do. So there.", ["Many, e.g. Piet, do.", "So there."]),
         ("Made by C. Pressey. It works.", ["Made by C. Pressey.", "It works."]),
         ("John C. Reynolds did. Who?", ["John C. Reynolds did.", "Who?"]),
+        ("Made by Jim Welsh and D. Bustard. Yes.", ["Made by Jim Welsh and D. Bustard.", "Yes."]),
+        ("Found by W.H. Wollaston. Yes.", ["Found by W.H. Wollaston.", "Yes."]),
         ("It is written in C. It is fast.", ["It is written in C.", "It is fast."]),
         ("A was made. [1] B was. [2]", ["A was made. [1]", "B was. [2]"]),
         ("A was made [1]. B was [2][3].", ["A was made [1].", "B was [2][3]."]),

@@ -1,0 +1,135 @@
+"""A question as the checks read it: its names, its other words, and the kind of thing that it asks for."""
+
+from __future__ import annotations
+
+import re
+from difflib import get_close_matches
+from typing import Literal
+
+import msgspec
+from msgspec import Struct
+
+from gateway.ask.checking.evidence import SAME_AS, as_meant, meaning
+from gateway.ask.text.words import content_words, features, tokens
+from gateway.base.stems import stem
+from gateway.store.stop_words import STOP_WORDS, stop_words
+
+Kind = Literal["year", "number", "person"]
+
+_SHORTEST_MISSPELT, _SIMILAR = 5, 0.81
+_SHORTEST_ROOT = 6  # of words that differ in their last letter only
+_KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
+    ("year", re.compile(r"\bwhen (?:was|were|did)\b|\byears?\b|\bdate\b", re.I)),
+    ("number", re.compile(r"\bhow (?:many|much|long|large|big|old|often|far|fast|tall|high)\b", re.I)),
+    ("person", re.compile(r"\bwho(?:m|se)?\b(?! (?:is|was|are)\b)|\b(?:author|inventor|creator)\b", re.I)),
+)
+_FOREIGN_KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
+    ("year", re.compile(r"\b(?:wann|jahre?|quand|cuándo|quando|wanneer|năm nào|khi nào|bao giờ)\b", re.I)),
+    (
+        "number",
+        re.compile(r"\b(?:wie ?viele?|combien|cuánt[oa]s?|quant[aeio]s?|hoeveel|bao nhiêu|mấy)\b", re.I),
+    ),
+    ("person", re.compile(r"\b(?:wer|wem|wessen|qui|quién(?:es)?|chi|quem|ai)\b", re.I)),
+)
+# What does it: the zeppelins of "What strength do zeppelins have?". One that no page has is as good as a name.
+_SUBJECT = re.compile(
+    r"\b(?:do|does|did) (?:(?:the|an?) )?(\w+) \w+(?: (?:like|for|to|in|on|with|from))?\W*\Z", re.I
+)
+_BETWEEN = frozenset("/&")  # signs between words that are no names, unless a page has them
+_SAME_LANGUAGE = 6  # stop words of the question's language that the pages have
+_HOW_TO = re.compile(
+    r"\bhow (?:(?:do|can|could|should|would|must) (?:i|you|we|one)|to)\b|\bsteps\b|\bway to\b"
+    r"|\A\W*(?:change|print|find|set|install|remove|delete|add|connect|enable|disable|turn|open|create|configure|"
+    r"restore|reset|import|export|copy|move|rename|share|start|stop|undo|convert|switch|save)\b"
+    r"|\bwie \w+ (?:ich|man|wir)\b|\bcomment\b|\bcómo\b|\bcome (?:si|posso|faccio)\b|\bhoe (?:kan|moet)\b"
+    r"|\blàm (?:thế nào|sao)\b|\bcách\b",
+    re.I,
+)
+_DEFINES = re.compile(r"\W*(?:what|who)(?:['’]s| (?:is|are|was|were|does)\b)", re.I)
+_HOW_MANY = re.compile(r"\bhow many (\w+)", re.I)
+_WHICH = re.compile(r"\b(?:which|what) (\w+)", re.I)
+# Digits and underscores make a token a name: tcp_fin_timeout.
+_NO_WORD, _LETTER = re.compile("[0-9_]"), re.compile(r"[^\W\d_]")
+_SEVERAL = re.compile(r"\b(?:and|or|vs|versus|both|between|same|differ\w*|than)\b", re.I)
+# Words that ask, and say nothing about what is asked for.
+_ASKING = frozenset(
+    map(
+        stem,
+        """
+        name named call called mean meaning stand kind sort type wiki page tell describe give happen exactly work way
+        look like actually originally many much number count year date time long old one large newer big size
+        differ difference same both vs versus between hi hello hey thank thanks
+        add now new today currently good purpose people thing something someone mistake per
+        """.split(),  # noqa: SIM905
+    )
+)
+
+
+class ReadQuestion(Struct, frozen=True):
+    """The stems of a question as the evidence writes them; ``names`` are among ``words``."""
+
+    names: dict[str, str]  # with the words that they are the stems of
+    words: frozenset[str]
+    kind: Kind | None
+    native: bool  # it is in English or in the pages' language
+    counts: str  # the stem of what it asks the number of, or ""
+    which: str  # the stem of the word behind "which" or "what", or ""
+    how_to: bool  # it asks for instructions
+    defines: bool  # it asks what something is
+    several: bool  # its names may be on different pages, or be no names: German nouns
+
+
+def read_question(text: str, known: frozenset[str], ordinary: frozenset[str]) -> ReadQuestion:
+    """Find names, other words and kind; a word that is not ``known`` may be another one, misspelt."""
+    text = as_meant(text)
+    found = features(text, ordinary)
+    words: set[str] = set()
+    names: dict[str, str] = {}
+    stops = stop_words(token.casefold() for token in tokens(text))
+    foreign = stops - STOP_WORDS
+    native = len(foreign & known) >= _SAME_LANGUAGE if foreign else True
+    subject = _SUBJECT.search(text)
+    for token in tokens(text):
+        if token.casefold() in stops or (token in _BETWEEN and token not in known):
+            continue
+        for word in content_words(token):
+            if word in _ASKING or (word.isdigit() and token.isalpha()):
+                continue
+            (meant,) = meaning([_spelt(word, known)])
+            words.add(meant)
+            unknown = subject is not None and token == subject[1] and meant not in known
+            if unknown or stem(token) in found.names or _NO_WORD.search(token) or not _LETTER.search(token):
+                names[meant] = token
+    kinds = _KINDS if not foreign else (*_FOREIGN_KINDS, *_KINDS)
+    kind = next((kind for kind, asks in kinds if asks.search(text)), None)
+    several = len(names) > 1 and (bool(foreign) or _SEVERAL.search(text) is not None)
+    many = _HOW_MANY.search(text)
+    counts = stem(many[1]) if many else ""
+    which = stem(found_which[1]) if (found_which := _WHICH.search(text)) else ""
+    how_to, defines = _HOW_TO.search(text) is not None, _DEFINES.match(text) is not None
+    return ReadQuestion(names, frozenset(words), kind, native, counts, which, how_to, defines, several)
+
+
+def translated(question: ReadQuestion, terms: ReadQuestion, known: frozenset[str]) -> ReadQuestion:
+    """A question in another language than the pages', with the search terms for those words that no page has.
+
+    A word that only a term has may be a slip of the model, and counts if a page has it.
+    """
+    usable = known | question.words
+    names = {name: token for name, token in question.names.items() if name in known}
+    names |= {name: token for name, token in terms.names.items() if name in usable}
+    words = question.words & known | terms.words & usable
+    return msgspec.structs.replace(question, names=names, words=words or question.words)
+
+
+def _spelt(word: str, known: frozenset[str]) -> str:
+    if len(word) < _SHORTEST_MISSPELT or word in known or word in SAME_AS:
+        return word
+    similar = [each for each in {*known, *SAME_AS} if each[:1] == word[:1]]
+    return next(iter(get_close_matches(word, similar, 1, _SIMILAR)), word)
+
+
+def same_word(word: str, other: str) -> bool:
+    """Whether two stems are one word, be it with another ending: extend, extension."""
+    shorter = min(len(word), len(other))
+    return word == other or (shorter >= _SHORTEST_ROOT and word[: shorter - 1] == other[: shorter - 1])

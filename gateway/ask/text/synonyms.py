@@ -1,0 +1,135 @@
+"""Words that say about the same in a question and on a page: a person asks what is poisonous, a page says toxic.
+
+They help to find and to choose passages. Claims are not checked with them.
+"""
+
+from __future__ import annotations
+
+import re
+
+from gateway.base.stems import stem
+
+_GROUPS = """
+poisonous toxic venomous
+begin start commence beginning
+buy bought purchase purchased acquire acquired sell sold sale
+company firm manufacturer vendor supplier maker
+delete remove erase removal deletion undelete
+picture photo photograph image screenshot snapshot
+big large huge
+bigger larger enlarge increase
+smaller shrink reduce decrease
+quick fast rapid speed quickly
+car automobile vehicle
+pronounce pronunciation pronounced
+restore recover recovery
+allow permit enable enabled allowed
+forbid prohibit disallow forbidden
+disable deactivate
+leave omit exclude lack without
+quit exit close leave
+get obtain receive
+need require required requirement prerequisite
+replace replaced supersede substitute obsolete
+dim dark darker darken dimmed
+hot warm heat overheat
+beginner novice newbie
+rename renamed
+error mistake bug fault accident
+illness disease sickness
+people person human
+money cash fund
+job work employment profession occupation
+country nation land
+city town
+king ruler monarch
+child kid children
+teach teacher education
+cheap inexpensive
+expensive costly
+show display displayed shown view
+hide conceal hidden
+choose select pick option
+change modify edit alter switch
+find locate search discover discovered found
+isolate isolated discover discovered
+repair fix
+join combine merge connect
+divide split separate
+easy simple
+difficult hard
+rule condition constraint requirement
+aim goal purpose objective
+folder directory
+undo revert
+copy duplicate clone
+save store
+send transmit
+shut turn off
+stop end finish
+trash wastebasket bin
+wireless wifi wlan
+abbreviation acronym
+similar alike
+earlier previous prior former formerly
+originally formerly
+usual common typical
+famous known
+size length width
+inventor discoverer
+sign symbol character
+two-sided duplex double-sided both
+""".strip().splitlines()
+
+
+def _grouped() -> dict[str, frozenset[str]]:
+    found: dict[str, frozenset[str]] = {}
+    for group in _GROUPS:
+        stems = frozenset(map(stem, group.split()))
+        for word in stems:
+            found[word] = found.get(word, frozenset()) | stems
+    return found
+
+
+_SYNONYMS = _grouped()
+
+_NUMERAL = (
+    r"(?:[0-9]|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|hundred|thousand|million)\b)[\s-]*"
+)
+# What a word asks for is told by units and the like: "54 megabits per second" says how fast something is.
+_MEASURES = tuple(
+    (frozenset(map(stem, words.split())), re.compile(pattern, re.I))
+    for words, pattern in (
+        (
+            "fast quick speed slow rate",
+            r"\bper second|\b[kmgt]?(?:bit|byte|b)/s\b|bps\b|[kmg]hz\b|\bkm/h|\bmph\b",
+        ),
+        ("frequency band", r"[0-9]\s?[kmgt]?hz\b|\bhertz\b"),
+        (
+            "cost price expensive cheap pay",
+            r"[$€£¥]\s?[0-9]|[0-9]\s?(?:[$€£¥]|dollars?|euros?|pounds|cents)\b",
+        ),
+        (
+            "far apart distance wide tall high deep height width depth thick",
+            _NUMERAL + r"(?:[µnmck]?m|met(?:er|re)s?|inch(?:es)?|feet|foot|miles?|pixels?|[ck]?m)\b",
+        ),
+        ("heavy weigh weight mass", _NUMERAL + r"(?:k?g|mg|grams?|tons?|tonnes?|pounds?|lbs?|oz)\b"),
+        ("hot cold warm temperature", _NUMERAL + r"(?:°|degrees|[CFK]\b)"),
+        ("memory storage", _NUMERAL + r"(?:[kmgt]i?b|bytes?|(?:kilo|mega|giga)bytes?|words)\b"),
+        (
+            "colour color",
+            r"\b(?:red|green|blue|yellow|white|black|brown|gr[ae]y|orange|pink|purple|violet|silvery?|golden|"
+            r"colou?rless)(?:dish|ish)?\b",
+        ),
+    )
+)
+
+
+def synonymous(word: str, other: str) -> bool:
+    """Whether two stems say about the same."""
+    return other in _SYNONYMS.get(word, ())
+
+
+def measured(word: str, text: str) -> bool:
+    """Whether a text tells the measure that a stem asks for."""
+    return any(word in asked and told.search(text) for asked, told in _MEASURES)
