@@ -56,7 +56,7 @@ _PAIR_SHARE = 0.5
 _QUESTION_SHARE = 0.4
 _USUAL_LENGTH = 300  # characters; longer messages have more words by chance
 _HITS = 2
-_CANDIDATES = 8
+_CANDIDATES = 32
 _LEAST_NEW = 0.12  # of a hit's words: a message that is nearly the same tells nothing
 _EXCERPT = 400  # characters of a quoted message
 _SNIPPET = 160
@@ -89,6 +89,16 @@ DECIDED = re.compile(
 )
 # A later decision is about what a hit says if it has this share of its weight.
 _LEAST_SAME = 0.25
+# What the assistant said is quoted only if it is asked for: small models repeat their own words for ever otherwise.
+_OF_US = re.compile(
+    r"\byou(?:['’]ve| have| did)? (?:just |once |already )?(?:said|say|told|tell|gave|give|suggest\w*|recommend\w*|"
+    r"wrote|write|explain\w*|mention\w*|list\w*|made|showed|call\w*|propos\w*|promis\w*|answer\w*)\b|"
+    r"\byour (?:\w+ )?(?:answer|reply|list|recipe|suggestion|advice|idea|recommendation|plan|explanation|summary|"
+    r"draft|version|code|example|poem|text)s?\b|"
+    r"\bbạn (?:đã |vừa |có )?(?:nói|bảo|gợi ý|kể|viết|đưa|giải thích|khuyên|liệt kê|đề xuất)\b",
+    re.I,
+)
+_ONLY_ASKS = re.compile(r"[^.!?…\n]*\?\s*")
 _OPENING = "Said earlier:"
 _FEWEST_WORDS = 3  # of a message beside a hit: "Noted." says nothing
 
@@ -322,17 +332,31 @@ def _with_neighbours(
 ) -> list[Said]:
     """The hits that tell more than ``asked``, later decisions about them, and the messages beside the hits, which may
     answer or explain them."""
-    known = set(_words(asked))
-    hits = [each for each in store.said(connection, best) if _new_share(each.text, known) >= _LEAST_NEW][
-        :_HITS
-    ]
-    found = {hit.seq: hit for hit in hits}
+    known, of_us = set(_words(asked)), bool(_OF_US.search(asked))
+
+    def asks(message: Said) -> bool:
+        return bool(_ONLY_ASKS.fullmatch(message.text))
+
+    def tells(message: Said) -> bool:
+        """People's statements, and the assistant's short questions, which explain the answers."""
+        asked_short = asks(message) and len(message.text) <= _SNIPPET
+        return of_us or asked_short == (message.role == "assistant")
+
+    def leads(message: Said) -> bool:
+        """Long replies have words of any question."""
+        short = message.role == "assistant" and len(message.text) <= _USUAL_LENGTH
+        return (short or tells(message)) and _new_share(message.text, known) >= _LEAST_NEW
+
+    hits = [each for each in store.said(connection, best) if leads(each)][:_HITS]
+    found = {hit.seq: hit for hit in hits if tells(hit)}
     for hit in hits:
-        found |= {each.seq: each for each in _decided_since(connection, within, hit)}
+        found |= {each.seq: each for each in _decided_since(connection, within, hit) if tells(each)}
     for after in (True, False):
         for hit in hits:
+            if hit.role == "assistant" and not of_us and asks(hit) != after:
+                continue  # a question leads to its answer, a reply to what it answers
             near = store.beside(connection, within, hit, after=after)
-            if near is not None and len(_words(near.text)) >= _FEWEST_WORDS:
+            if near is not None and tells(near) and len(_words(near.text)) >= _FEWEST_WORDS:
                 found.setdefault(near.seq, near)
     return list(found.values())
 
