@@ -67,17 +67,18 @@ _UNSPACED = re.compile(
 # What a question asks for, and what is said in any talk: such words count little.
 WEAK_WORDS = frozenset(
     """
-    again also back best better bit call called can't come day did didn't doing don't else ever example find first fine
-    free get getting give go going gone good got great happen happened hello help here hey hi idea just keep kind know
-    last later least let like liked list long look lot made make making many maybe mean mentioned more morning much name
-    named need never new next nice no not now number ok okay once one ones only other people place please put really
-    remember remind right said same see seem short shorter something sort still sure take talk thank thanks thing things
-    think thought time times today tomorrow tonight too two up use used very want wanted way week well went without word
+    able again also always any ask asked back best better bit call called can can't come could day did didn't doing
+    don't else ever example find first fine free get getting give go going gone good got great happen happened hello
+    help here hey hi idea just keep kind know last later least less let like liked list long look lot made make
+    making many may maybe mean might must mentioned more morning much name named need needs never new next nice no
+    not now number ok okay once one ones only other people place please put really remember remind right said same
+    see seem shall short shorter should something sort still such sure take talk thank thanks thing things think
+    thought time times today tomorrow tonight too two up use used very want wanted way week well went without word
     work would write year years yes yesterday yet
     anh ai ạ bao biết bạn bị các cái chị cho chỉ chưa còn có cùng của cũng cảm dạ em gì giúp giờ hay hãy hôm hơn khi
-    không kể là làm lúc lại mà mình mấy một mới muốn nào này năm nay ngay ngày ngon người nha nhé nhiêu nhiều nhưng như
-    nhất nhỉ những nữa ơi ơn ở ra rất rồi sao sau sẽ thì thế theo thật thích tôi tên tại tớ từ và vào vẫn về vì với vậy
-    xin đang đâu để đi đã đó được đến đều đừng ừ
+    không kể là làm lúc lại mà mình mấy một mới muốn nào này năm nay ngay ngày ngon người nha nhé nhiêu nhiều nhưng
+    như nhất nhỉ những nữa ơi ơn ở ra rất rồi sao sau sẽ thì thế theo thật thích tôi tên tại tớ từ và vào vẫn về vì
+    với vậy xin đang đâu để đi đã đó được đến đều đừng ừ
     """.split()  # noqa: SIM905 - a list of quoted words is harder to read
 )
 _WEAK_SHARE = 0.3

@@ -29,7 +29,10 @@ _DATED = (
 _ADDED = tuple(
     re.compile(_LEADING + pattern, re.I)
     for pattern in (
-        r"remind me (?:to|2|about) (?P<what>.+)",
+        rf"remind me(?: {_DATED}\w*)?,? (?:to|2|about|that) (?P<what>.+)",
+        r"(?:make|take|keep) a (?:note|reminder)(?: for me)?(?: to|:) "
+        r"(?!(?:the|my|our|i|we|it|he|she|they|this|that|there)\b)(?P<what>.+)",
+        rf"(?:ghi|note|lưu)(?: lại| chú| nhớ)?(?: (?:giúp|giùm|hộ|cho))? {SUBJECT_VI}\s*(?::|là)\s*(?P<what>.+)",
         r"don['’]?t let me forget (?:to |about )?(?P<what>.+)",
         r"(?:i|we) (?:must(?:n['’]?t| not)|can(?:['’]?t|not)) forget to (?P<what>.+)",
         r"(?:add|put) (?P<what>.+?) (?:to|on|onto|in) (?:my|the|our) (?:(?:to-?do|task|shopping)s? ?)?(?:list|tasks)",
@@ -84,7 +87,8 @@ _WORDINGS: dict[Literal["cancelled", "waiting", "doing", "done"], tuple[str, ...
     "cancelled": (
         r"(?:cancel|drop|scrap|delete|remove|skip|forget|never ?mind|strike|no need to|(?:i|we) (?:don['’]?t|do not|"
         r"no longer) (?:need|have|want) to|(?:i|we)(?:['’]?ve| have)? (?:cancell?ed|dropped))(?: about)? (?P<what>.+)",
-        rf"(?:{SUBJECT_VI} )?(?:hủy|huỷ|bỏ|xóa|xoá|thôi khỏi|khỏi|không cần)(?: việc)? (?P<what>.+)",
+        rf"(?:thôi )?(?:{SUBJECT_VI} )?(?:hủy|huỷ|bỏ|xóa|xoá|thôi khỏi|khỏi|không cần)(?: (?:việc|vụ|chuyện|cái))? "
+        r"(?P<what>.+)",
     ),
     "waiting": (r"(?:(?:i['’]?m|i am|we['’]?re) )?(?:still )?waiting (?:for|on) (?P<what>.+)",),
     "doing": (
