@@ -86,17 +86,20 @@ def extract(
     label = max((cost(f"{name}: ") for name in speakers), default=0)
     kept: list[int] = []
     words = [_telling(text[each.begin : each.end]) for each in pieces]
-    old = _superseded(text, pieces, words)
-    for number in _by_worth(text, pieces, words, old, cost, ours, earlier):
-        place = bisect_right(kept, number)
-        if number in old and old[number] not in kept:
+    old = _superseded(text, pieces, words, ours)
+    waiting: defaultdict[int, list[int]] = defaultdict(list)  # for the decision that is about them
+    for best in _by_worth(text, pieces, words, old, cost, ours, earlier):
+        if best in old and old[best] not in kept:
+            waiting[old[best]].append(best)
             continue
-        around = kept[max(0, place - 1) : place], [number], kept[place : place + 1]
-        labels = _labels(pieces, *around) - _labels(pieces, around[0], around[2])
-        needed = cost(text[pieces[number].begin : pieces[number].end]) + cost(_GAP) + labels * label
-        if needed <= room:
-            room -= needed
-            kept.insert(place, number)
+        for number in (best, *waiting[best]):
+            place = bisect_right(kept, number)
+            around = kept[max(0, place - 1) : place], [number], kept[place : place + 1]
+            labels = _labels(pieces, *around) - _labels(pieces, around[0], around[2])
+            needed = cost(text[pieces[number].begin : pieces[number].end]) + cost(_GAP) + labels * label
+            if needed <= room and (number == best or best in kept):
+                room -= needed
+                kept.insert(place, number)
         if room <= 2 * cost(_GAP):
             break
     return _joined(text, pieces, kept)
@@ -153,7 +156,7 @@ def _by_worth(
     counts = Counter(word for said in words for word in said)
     covered: set[str] = {word for number in ends for word in words[number]}
     standing = [_standing(text[each.begin : each.end], each.speaker in ours) for each in pieces]
-    changes = _changes(text, pieces, words, earlier)
+    changes = _changes(text, pieces, words, ours, earlier)
     costs = [cost(text[each.begin : each.end]) + _OVERHEAD for each in pieces]
 
     def worth(number: int) -> float:
@@ -179,15 +182,17 @@ def _by_worth(
         yield -number
 
 
-def _superseded(text: str, pieces: Sequence[_Piece], words: Sequence[set[str]]) -> dict[int, int]:
-    """The pieces that a later decision or assignment is about, and the last such one of each."""
+def _superseded(
+    text: str, pieces: Sequence[_Piece], words: Sequence[set[str]], ours: Collection[str]
+) -> dict[int, int]:
+    """The pieces that a person's later decision or assignment is about, and the last such one of each."""
     counts = Counter(word for said in words for word in said)
     before: defaultdict[str, list[int]] = defaultdict(list)
     assigned: dict[str, int] = {}
     found: dict[int, int] = {}
     for number, piece in enumerate(pieces):
         seldom = [word for word in words[number] if counts[word] <= _SELDOM]
-        if DECIDED.search(text, piece.begin, piece.end):
+        if piece.speaker not in ours and DECIDED.search(text, piece.begin, piece.end):
             same = Counter(earlier for word in seldom for earlier in before[word])
             found |= {earlier: number for earlier, shared in same.items() if shared >= _SAME_WORDS}
         for match in _ASSIGNED.finditer(text, piece.begin, piece.end):
@@ -199,13 +204,16 @@ def _superseded(text: str, pieces: Sequence[_Piece], words: Sequence[set[str]]) 
     return {number: last for number, last in found.items() if last != number}
 
 
-def _changes(text: str, pieces: Sequence[_Piece], words: Sequence[set[str]], earlier: str) -> set[int]:
+def _changes(
+    text: str, pieces: Sequence[_Piece], words: Sequence[set[str]], ours: Collection[str], earlier: str
+) -> set[int]:
     """The decisions among the pieces that are about something in the ``earlier`` text."""
     known = [_telling(sentence) for sentence in SENTENCE_END.split(earlier)] if earlier else []
     return {
         number
         for number, piece in enumerate(pieces)
         if known
+        and piece.speaker not in ours
         and DECIDED.search(text, piece.begin, piece.end)
         and any(len(words[number] & each) >= _SAME_WORDS for each in known)
     }
