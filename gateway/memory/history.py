@@ -46,6 +46,13 @@ _IMAGINED = 50
 # A message is recalled by its words if it has this share of the question's weight, and at least this weight.
 _LEAST_SHARE = 0.4
 _LEAST_WEIGHT = 2.0
+# Of a message that asks for nothing, one word is often by chance the same.
+_LEAST_SHARE_UNASKED = 0.6
+_ASKS = re.compile(
+    r"[?？]|^\W*(?:what|when|where|which|who|whose|why|how|remind|tell|show|list|find)\b|"
+    r"\b(?:gì|nào|sao|mấy|bao nhiêu|bao giờ|đâu|ai|nhỉ|chưa|không)\b",
+    re.I,
+)
 # It is recalled by its vector if its similarity exceeds the mean of all messages by this many standard deviations,
 # which takes over 30 messages. With all-MiniLM-L6-v2 and eval/history.toml, no line that asks for nothing reaches it.
 _LEAST_DEVIATIONS = 5.5
@@ -171,9 +178,8 @@ class History:
         if room <= 0 or not asked.strip():
             return None
         by_words = await self._database.read(lambda c: ranked(c, within, asked))
-        fitting = [
-            each.seq for each in by_words if each.share >= _LEAST_SHARE and each.weight >= _LEAST_WEIGHT
-        ]
+        least = _LEAST_SHARE if _ASKS.search(asked) else _LEAST_SHARE_UNASKED
+        fitting = [each.seq for each in by_words if each.share >= least and each.weight >= _LEAST_WEIGHT]
         near = await self._near(within, asked, conversation.owner)
         outstanding = self._similar(near[: _outstanding([far for _, far in near])])
         best = [seq for seq, _ in fuse([fitting, outstanding])][:_CANDIDATES]

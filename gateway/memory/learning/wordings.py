@@ -125,7 +125,9 @@ _NO_NAME = re.compile(
     re.I,
 )
 _NO_ALLERGY = re.compile(
-    r"^(?:mondays?|work|people|bullshit|nonsense|mornings?|meetings?|exercise|stupid\w*)\b", re.I
+    r"^(?:mondays?|work|people|bullshit|nonsense|mornings?|meetings?|exercise|stupid\w*|getting up|"
+    r"dậy sớm|đi làm|công việc|thứ hai|họp|người)\b",
+    re.I,
 )
 _NO_WORKPLACE = re.compile(
     r"^(?:night|the moment|last|free|first|now|once|all|general|theory|practice|peace)\b", re.I
