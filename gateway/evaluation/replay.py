@@ -25,8 +25,7 @@ from gateway.memory.context import MemoryParts
 from gateway.memory.events import BudgetKnown, Done, PostCall
 from gateway.memory.pace import Pace
 from gateway.memory.service import Conversations
-from gateway.memory.summaries.items import contains, items
-from gateway.memory.summaries.keep import wrong_pair
+from gateway.memory.summaries.keep import invented, wrong_pair
 from gateway.store.db import Database
 from gateway.store.memory.conversations import Conversation, add_conversation
 from gateway.store.memory.facts import list_facts
@@ -41,6 +40,8 @@ _NEAR = 200  # characters: the patterns of an item stand together
 _MOST = 10_000  # rows
 _LOG = {"max_records": _MOST, "max_record_bytes": 2**30}
 _OWNER = "evaluation"
+# Which round a variable is of: true, but not said.
+_ROUND = re.compile(r"(?<=: )round \d+: ")
 
 
 class ReplayEvaluator:
@@ -160,10 +161,10 @@ class _Replay:
             )
             if ended and any(state in ("open", "doing") for state in states):
                 stale.append(f"task: {' '.join(planned.title)}")
-        source = "\n".join(f"{each.speaker}: {each.text}" for each in log)
-        written = [readable(each.text) for each in summaries]
-        invented = [
-            found for text in [*written, *(fact.text for fact in facts)] for found in _foreign(source, text)
+        said = [f"{each.speaker}: {each.text}" for each in log]
+        written = [_ROUND.sub("", readable(each.text)) for each in summaries]
+        foreign = [
+            found for text in [*written, *(fact.text for fact in facts)] for found in _foreign(said, text)
         ]
         asked, answers = await self._asked()
         stale += [
@@ -192,7 +193,7 @@ class _Replay:
             tasks_right=right,
             stored_facts=learned,
             stale=stale,
-            invented=list(dict.fromkeys(invented)),
+            invented=list(dict.fromkeys(foreign)),
             secrets=len(dialogue.secrets),
             leaked=await asyncio.to_thread(_at_rest, folder, dialogue.secrets),
             waited=self._waited,
@@ -244,11 +245,10 @@ def outdated(text: str, item: Planted) -> bool:
     return any(all(there < before - _NEAR for there in now) for before in places(text, item.was))
 
 
-def _foreign(source: str, text: str) -> list[str]:
-    """Names, numbers and identifiers of ``text`` that ``source`` does not have, and a pair that it does not join."""
-    found = [item for item in items(text).all if not contains(source, item)]
-    pair = wrong_pair(source, text)
-    return [*found, *([" and ".join(pair)] if pair else [])]
+def _foreign(said: Sequence[str], text: str) -> list[str]:
+    """Names, numbers and identifiers of ``text`` that no message has, and a pair that none joins."""
+    pair = wrong_pair(said, text)
+    return [*invented("\n".join(said), text), *([" and ".join(pair)] if pair else [])]
 
 
 def _at_rest(folder: Path, secrets: Sequence[str]) -> list[str]:

@@ -46,6 +46,13 @@ _IMAGINED = 50
 # A message is recalled by its words if it has this share of the question's weight, and at least this weight.
 _LEAST_SHARE = 0.4
 _LEAST_WEIGHT = 2.0
+# Of a message that asks for nothing, one word is often by chance the same.
+_LEAST_SHARE_UNASKED = 0.6
+_ASKS = re.compile(
+    r"[?？]|^\W*(?:what|when|where|which|who|whose|why|how|remind|tell|show|list|find)\b|"
+    r"\b(?:gì|nào|sao|mấy|bao nhiêu|bao giờ|đâu|ai|nhỉ|chưa|không)\b",
+    re.I,
+)
 # It is recalled by its vector if its similarity exceeds the mean of all messages by this many standard deviations,
 # which takes over 30 messages. With all-MiniLM-L6-v2 and eval/history.toml, no line that asks for nothing reaches it.
 _LEAST_DEVIATIONS = 5.5
@@ -56,7 +63,7 @@ _PAIR_SHARE = 0.5
 _QUESTION_SHARE = 0.4
 _USUAL_LENGTH = 300  # characters; longer messages have more words by chance
 _HITS = 2
-_CANDIDATES = 8
+_CANDIDATES = 32
 _LEAST_NEW = 0.12  # of a hit's words: a message that is nearly the same tells nothing
 _EXCERPT = 400  # characters of a quoted message
 _SNIPPET = 160
@@ -67,17 +74,18 @@ _UNSPACED = re.compile(
 # What a question asks for, and what is said in any talk: such words count little.
 WEAK_WORDS = frozenset(
     """
-    again also back best better bit call called can't come day did didn't doing don't else ever example find first fine
-    free get getting give go going gone good got great happen happened hello help here hey hi idea just keep kind know
-    last later least let like liked list long look lot made make making many maybe mean mentioned more morning much name
-    named need never new next nice no not now number ok okay once one ones only other people place please put really
-    remember remind right said same see seem short shorter something sort still sure take talk thank thanks thing things
-    think thought time times today tomorrow tonight too two up use used very want wanted way week well went without word
+    able again also always any ask asked back best better bit call called can can't come could day did didn't doing
+    don't else ever example find first fine free get getting give go going gone good got great happen happened hello
+    help here hey hi idea just keep kind know last later least less let like liked list long look lot made make
+    making many may maybe mean might must mentioned more morning much name named need needs never new next nice no
+    not now number ok okay once one ones only other people place please put really remember remind right said same
+    see seem shall short shorter should something sort still such sure take talk thank thanks thing things think
+    thought time times today tomorrow tonight too two up use used very want wanted way week well went without word
     work would write year years yes yesterday yet
     anh ai ạ bao biết bạn bị các cái chị cho chỉ chưa còn có cùng của cũng cảm dạ em gì giúp giờ hay hãy hôm hơn khi
-    không kể là làm lúc lại mà mình mấy một mới muốn nào này năm nay ngay ngày ngon người nha nhé nhiêu nhiều nhưng như
-    nhất nhỉ những nữa ơi ơn ở ra rất rồi sao sau sẽ thì thế theo thật thích tôi tên tại tớ từ và vào vẫn về vì với vậy
-    xin đang đâu để đi đã đó được đến đều đừng ừ
+    không kể là làm lúc lại mà mình mấy một mới muốn nào này năm nay ngay ngày ngon người nha nhé nhiêu nhiều nhưng
+    như nhất nhỉ những nữa ơi ơn ở ra rất rồi sao sau sẽ thì thế theo thật thích tôi tên tại tớ từ và vào vẫn về vì
+    với vậy xin đang đâu để đi đã đó được đến đều đừng ừ
     """.split()  # noqa: SIM905 - a list of quoted words is harder to read
 )
 _WEAK_SHARE = 0.3
@@ -89,6 +97,16 @@ DECIDED = re.compile(
 )
 # A later decision is about what a hit says if it has this share of its weight.
 _LEAST_SAME = 0.25
+# What the assistant said is quoted only if it is asked for: small models repeat their own words for ever otherwise.
+_OF_US = re.compile(
+    r"\byou(?:['’]ve| have| did)? (?:just |once |already )?(?:said|say|told|tell|gave|give|suggest\w*|recommend\w*|"
+    r"wrote|write|explain\w*|mention\w*|list\w*|made|showed|call\w*|propos\w*|promis\w*|answer\w*)\b|"
+    r"\byour (?:\w+ )?(?:answer|reply|list|recipe|suggestion|advice|idea|recommendation|plan|explanation|summary|"
+    r"draft|version|code|example|poem|text)s?\b|"
+    r"\bbạn (?:đã |vừa |có )?(?:nói|bảo|gợi ý|kể|viết|đưa|giải thích|khuyên|liệt kê|đề xuất)\b",
+    re.I,
+)
+_ONLY_ASKS = re.compile(r"[^.!?…\n]*\?\s*")
 _OPENING = "Said earlier:"
 _FEWEST_WORDS = 3  # of a message beside a hit: "Noted." says nothing
 
@@ -160,9 +178,8 @@ class History:
         if room <= 0 or not asked.strip():
             return None
         by_words = await self._database.read(lambda c: ranked(c, within, asked))
-        fitting = [
-            each.seq for each in by_words if each.share >= _LEAST_SHARE and each.weight >= _LEAST_WEIGHT
-        ]
+        least = _LEAST_SHARE if _ASKS.search(asked) else _LEAST_SHARE_UNASKED
+        fitting = [each.seq for each in by_words if each.share >= least and each.weight >= _LEAST_WEIGHT]
         near = await self._near(within, asked, conversation.owner)
         outstanding = self._similar(near[: _outstanding([far for _, far in near])])
         best = [seq for seq, _ in fuse([fitting, outstanding])][:_CANDIDATES]
@@ -322,17 +339,31 @@ def _with_neighbours(
 ) -> list[Said]:
     """The hits that tell more than ``asked``, later decisions about them, and the messages beside the hits, which may
     answer or explain them."""
-    known = set(_words(asked))
-    hits = [each for each in store.said(connection, best) if _new_share(each.text, known) >= _LEAST_NEW][
-        :_HITS
-    ]
-    found = {hit.seq: hit for hit in hits}
+    known, of_us = set(_words(asked)), bool(_OF_US.search(asked))
+
+    def asks(message: Said) -> bool:
+        return bool(_ONLY_ASKS.fullmatch(message.text))
+
+    def tells(message: Said) -> bool:
+        """People's statements, and the assistant's short questions, which explain the answers."""
+        asked_short = asks(message) and len(message.text) <= _SNIPPET
+        return of_us or asked_short == (message.role == "assistant")
+
+    def leads(message: Said) -> bool:
+        """Long replies have words of any question."""
+        short = message.role == "assistant" and len(message.text) <= _USUAL_LENGTH
+        return (short or tells(message)) and _new_share(message.text, known) >= _LEAST_NEW
+
+    hits = [each for each in store.said(connection, best) if leads(each)][:_HITS]
+    found = {hit.seq: hit for hit in hits if tells(hit)}
     for hit in hits:
-        found |= {each.seq: each for each in _decided_since(connection, within, hit)}
+        found |= {each.seq: each for each in _decided_since(connection, within, hit) if tells(each)}
     for after in (True, False):
         for hit in hits:
+            if hit.role == "assistant" and not of_us and asks(hit) != after:
+                continue  # a question leads to its answer, a reply to what it answers
             near = store.beside(connection, within, hit, after=after)
-            if near is not None and len(_words(near.text)) >= _FEWEST_WORDS:
+            if near is not None and tells(near) and len(_words(near.text)) >= _FEWEST_WORDS:
                 found.setdefault(near.seq, near)
     return list(found.values())
 

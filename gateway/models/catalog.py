@@ -37,6 +37,10 @@ _WORK: dict[Kind, str] = {
 _REPO_FILE = re.compile(r"(?P<repo>[\w.-]+/[\w.-]+):(?P<file>[^:]+)")
 
 
+# Smaller models talk about facts and tasks that they see, whatever is said, and repeat themselves.
+_SMALL_BYTES = 700_000_000
+
+
 class FlowDefaults(Struct, frozen=True, forbid_unknown_fields=True):
     """Per-model defaults of the flows' settings; 0 and None stand for the general default."""
 
@@ -51,6 +55,8 @@ class FlowDefaults(Struct, frozen=True, forbid_unknown_fields=True):
     summaries_apart: bool = False
     # Ask the model for facts and task changes beside those that code finds.
     memory_proposals: bool = True
+    # Facts and tasks in every prompt of a conversation, not only where a message asks for them. None: by size.
+    standing_memory: bool | None = None
     # Temperature of replies in conversations; None: the prompt's. Small models copy names best at 0.
     reply_temperature: Annotated[float, Meta(ge=0.0, le=5.0)] | None = None
     # The model refuses what the pages answer, so a clear quotation of them replaces its refusals.
@@ -95,6 +101,12 @@ class ResolvedModel(Struct, frozen=True, kw_only=True):
     @property
     def context_setting(self) -> str:
         return f"{self.name_setting.partition('.')[0]}.context"
+
+    @property
+    def standing_memory(self) -> bool:
+        """:attr:`FlowDefaults.standing_memory`, or whether the model is no small one, as far as its file says."""
+        chosen, known = self.defaults.standing_memory, self.trained_context is not None
+        return chosen if chosen is not None else not known or self.size_bytes >= _SMALL_BYTES
 
 
 class ModelRow(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

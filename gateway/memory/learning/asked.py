@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from msgspec import Struct
@@ -16,6 +16,7 @@ from gateway.memory.learning.wordings import SUBJECT_VI
 from gateway.store.memory.tasks import Task
 
 _MOST_WORDS = 20
+_ROOT = 6  # letters that words of one family share: migrate, migration
 _LEADING = (
     r"\W*(?:(?:hi|hey|hello|ok|okay|so|well|and|also|oh|btw|great|cool|thanks|please|pls|plz|actually|(?:can|could|"
     r"would|will) (?:you|u)(?: please)?|you can|(?:note|remember) that|mai|ngày mai|tối nay|chiều nay|"
@@ -29,7 +30,10 @@ _DATED = (
 _ADDED = tuple(
     re.compile(_LEADING + pattern, re.I)
     for pattern in (
-        r"remind me (?:to|2|about) (?P<what>.+)",
+        rf"remind me(?: {_DATED}\w*)?,? (?:to|2|about|that) (?P<what>.+)",
+        r"(?:make|take|keep) a (?:note|reminder)(?: for me)?(?: to|:) "
+        r"(?!(?:the|my|our|i|we|it|he|she|they|this|that|there)\b)(?P<what>.+)",
+        rf"(?:ghi|note|lưu)(?: lại| chú| nhớ)?(?: (?:giúp|giùm|hộ|cho))? {SUBJECT_VI}\s*(?::|là)\s*(?P<what>.+)",
         r"don['’]?t let me forget (?:to |about )?(?P<what>.+)",
         r"(?:i|we) (?:must(?:n['’]?t| not)|can(?:['’]?t|not)) forget to (?P<what>.+)",
         r"(?:add|put) (?P<what>.+?) (?:to|on|onto|in) (?:my|the|our) (?:(?:to-?do|task|shopping)s? ?)?(?:list|tasks)",
@@ -84,7 +88,8 @@ _WORDINGS: dict[Literal["cancelled", "waiting", "doing", "done"], tuple[str, ...
     "cancelled": (
         r"(?:cancel|drop|scrap|delete|remove|skip|forget|never ?mind|strike|no need to|(?:i|we) (?:don['’]?t|do not|"
         r"no longer) (?:need|have|want) to|(?:i|we)(?:['’]?ve| have)? (?:cancell?ed|dropped))(?: about)? (?P<what>.+)",
-        rf"(?:{SUBJECT_VI} )?(?:hủy|huỷ|bỏ|xóa|xoá|thôi khỏi|khỏi|không cần)(?: việc)? (?P<what>.+)",
+        rf"(?:thôi )?(?:{SUBJECT_VI} )?(?:hủy|huỷ|bỏ|xóa|xoá|thôi khỏi|khỏi|không cần)(?: (?:việc|vụ|chuyện|cái))? "
+        r"(?P<what>.+)",
     ),
     "waiting": (r"(?:(?:i['’]?m|i am|we['’]?re) )?(?:still )?waiting (?:for|on) (?P<what>.+)",),
     "doing": (
@@ -97,9 +102,9 @@ _WORDINGS: dict[Literal["cancelled", "waiting", "doing", "done"], tuple[str, ...
         rf"(?P<verb>done|finished){_OBJECT}",
         r"(?:mark|tick off|check off) (?P<what>.+?)(?: as (?P<verb>done)| off)?",
         r"(?P<what>.+?)(?: is| are|['’]s|['’]re| was| has been| have been|:)?(?: now| already| finally| all)* "
-        r"(?P<verb>done|finished|completed?|sorted|handled|over|\w+(?:ed|en|id|nt|ght))(?: .*)?",
-        r"(?P<what>.+?) (?P<verb>xong)(?: rồi| xuôi)?",
-        r"(?P<what>.+) rồi",
+        r"(?P<verb>done|finished|completed?|sorted|handled|over|\w+(?:ed|en|id|nt|ght))(?:[ ,].*)?",
+        r"(?P<what>.+?) (?P<verb>xong)(?: rồi| xuôi)?(?: (?:hôm|sáng|trưa|chiều|tối) (?:qua|nay|kia))?(?:,.*)?",
+        r"(?P<what>.+?) rồi(?:,.*)?",
     ),
 }
 _STATES = [
@@ -193,18 +198,23 @@ def _fits(verb: str | None, title: str, said: str) -> bool:
     return verb in _GENERIC or (past and stem(_PAST.get(verb, verb)) in words)
 
 
+def _roots(words: Iterable[str]) -> frozenset[str]:
+    return frozenset(word[:_ROOT] for word in words)
+
+
 def _named(said: str, what: str, tasks: Sequence[Task]) -> Task | None:
     """The unfinished task that a clause names best: by its id, most of its words, one of two, or only by its words."""
-    spoken, told = frozenset(stems(said)), content(what) - _THINGS
+    spoken, told = _roots(stems(said)), _roots(content(what) - _THINGS)
     best: list[tuple[float, Task]] = []
     for task in tasks:
         if task.state in ("done", "cancelled"):
             continue
         if task.id.casefold() in said.casefold():
             return task
-        words = content(task.title)
+        words = _roots(content(task.title))
         shared = len(words & spoken)
         if shared and (shared * 2 > len(words) or len(words) == 2 or (told and told <= words)):
-            best.append((shared / len(words), task))
+            doing = next(iter(stems(task.title)))[:_ROOT] in told  # "migration" for "Migrate …"
+            best.append((doing + shared / len(words), task))
     best.sort(key=lambda each: -each[0])
     return None if not best or (len(best) > 1 and best[0][0] == best[1][0]) else best[0][1]

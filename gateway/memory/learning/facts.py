@@ -104,7 +104,8 @@ class Facts:
         """A block of the newest facts and one of those that the last message recalls.
 
         The first changes only when a fact does, so prompts keep sharing their prefix; the second changes with each
-        message. A question recalls facts of the first one, too: small models use them more often where it stands.
+        message. A question recalls facts of the first one, too: small models use them more often where it stands. Some
+        see facts only there.
         """
         settings, owner = self._parts.settings, conversation.owner
         if not settings.facts_in_prompt or not settings.fact_tokens:
@@ -114,12 +115,15 @@ class Facts:
             lambda c: (facts_in_scope(c, owner, scopes, limit), count_in_scope(c, owner, scopes))
         )
         heading = "What is known about the " + ("people here:" if conversation.kind == "channel" else "user:")
-        standing, standing_block = await self._block("facts", heading, newest, settings.fact_tokens)
+        stands = self._parts.served.current.standing_memory
+        standing, standing_block = await self._block(
+            "facts", heading, newest if stands else [], settings.fact_tokens
+        )
         shown = {fact.seq for fact in standing}
         asks = "?" in asked
         recalled: list[Fact] = []
         recalled_block: Block | None = None
-        if asks or len(shown) < known:
+        if asks or (stands and len(shown) < known):
             found = await self._recall.search(owner, scopes, asked, len(standing) + _RECALLED)
             others = [fact for fact in found if asks or fact.seq not in shown][:_RECALLED]
             recalled, recalled_block = await self._block(
@@ -128,6 +132,7 @@ class Facts:
         left = known - len(shown | {fact.seq for fact in recalled})
         what = "1 fact" if left == 1 else f"{left} facts"
         why = f"over memory.facts_in_prompt ({limit}) or memory.fact_tokens ({settings.fact_tokens})"
+        why = why if stands else "for a small model"
         return Offer(
             [block for block in (standing_block, recalled_block) if block is not None],
             [LeftOut(what, f"{why}, and not recalled by the message")] if left else [],

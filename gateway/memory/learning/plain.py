@@ -51,7 +51,7 @@ _TASK_CUT = re.compile(
     r"\s(?:and|và)\s(?=(?:i|we|my|then|mình|tôi|\w+ed|sent|paid|bought|made)\b)",
     re.I,
 )
-_QUOTED = re.compile(r"(?<!\w)['‘][^'’\n]+\s[^\n]*?['’](?!\w)")
+_QUOTED = re.compile(r"(?<!\w)['‘](?=\S)[^\n]*?\s[^\n]*?(?<=\S)['’](?!\w)")
 _OPENING = re.compile(r"^(\W*(?:hi|hello|hey|hallo|xin chào|chào)(?: \w+)?)\s*[.!]+\s+", re.I)
 _TITLE = re.compile(r"\b(add|put) ['‘\"“]([^'’\"”\n]+)['’\"”]", re.I)
 # "Which one" begins the question behind a statement.
@@ -61,7 +61,8 @@ _ASKS = re.compile(
     re.I,
 )
 _ASKS_ANYWHERE = re.compile(
-    r"\b(?:gì|nào|sao|mấy|bao nhiêu|bao giờ|(?:ở|đi) đâu|là ai|nhỉ|hả|hở|"
+    r"\b(?:gì|nào|sao|mấy(?! (?:năm|tháng|tuần|ngày|hôm) (?:nay|rồi|trước|liền))|bao nhiêu|bao giờ|"
+    r"(?:ở|đi) đâu|là ai|nhỉ|hả|hở|"
     r"(?:phải|đúng) (?:không|ko|hông))\b|\s(?:à|không|ko|hông|right|no)\W*$",
     re.I,
 )

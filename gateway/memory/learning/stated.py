@@ -68,13 +68,14 @@ _THIRD = (
     (re.compile(r"^(?:my|our)\b", re.I), f"{_EN}'s"),
     (re.compile(r"\b(?:my|our)\b", re.I), "their"),
     (re.compile(r"\bme\b", re.I), _EN),
-    (re.compile(r"\b(?:don['’]?t|do not)\b", re.I), "does not"),
+    (re.compile(r"^turned\b", re.I), f"{_EN} turned"),
+    (re.compile(rf"(?<={_EN})(.*?)\b(?:don['’]?t|do not)\b", re.I), r"\1does not"),
     (re.compile(rf"^(nhà )?{SUBJECT_VI}\b{_OTHER}(?=\s)", re.I), rf"\1{_VI}"),
     (re.compile(r"\b(?:mình|tôi|tớ|tao|tui|mk|mik)\b", re.I), _VI),
 )
 _INFLECTED = re.compile(
     rf"^({_EN} (?:(?:also|actually|currently|now|just|really|still|mostly|usually|always|only|recently|finally|"
-    r"absolutely|totally|mainly)\s+)*)(live|reside|work|run|own|study|teach|speak|drive|ride|use|play|like|love|enjoy|adore|prefer|hate|"
+    r"absolutely|totally|mainly)\s+)*)(live|reside|work|run|own|study|teach|speak|drive|ride|use|play|like|love|enjoy|adore|prefer|hate|volunteer|write|code|"
     r"dislike|despise|detest|loathe|eat|drink|come|have)\b",
     re.I,
 )

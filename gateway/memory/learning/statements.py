@@ -29,8 +29,8 @@ HYPOTHETICAL = re.compile(
 )
 _POLITE = re.compile(r"^\W*(?:can|could|would|will) you\b|\bplease\b", re.I)
 REPORTED = re.compile(
-    r"\b(?:said|says|saying|told|tells|asked|asks|wrote|writes|claimed|thinks?|thought|believes?|heard|"
-    r"according to|quoting|bảo|nói|kể|hỏi|nghe(?! nhạc)|cho rằng)\b",
+    r"\b(?:said|says|saying|told|tells|asked|asks|wrote|writes|texted|posted|tweeted|emailed|claims?|claimed|thinks?|thought|believes?|heard|"
+    r"according to|quoting|bảo|nói|kể|hỏi|nhắn|nghe (?:đồn|thấy)|cho rằng)\b",
     re.I,
 )
 _QUOTED = re.compile(r"[\"“«]([^\"“”«»\n]{2,})[\"”»]")

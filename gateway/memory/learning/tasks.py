@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Sequence
 from datetime import datetime
@@ -44,6 +45,10 @@ _FRAME_TOKENS = 16
 # Characters of a message that are compared with titles. What is longer was pasted, and is about something else.
 _MOST_NOTED = 8_000
 
+_ON_TASKS = re.compile(
+    r"\b(?:tasks?|to-?dos?|lists?|remind\w*|plans?|planned|today|việc|nhắc|hôm nay|kế hoạch)\b", re.I
+)
+
 
 class TaskKeeper:
     """The handler of jobs of the kind ``tasks``, and a source of prompt blocks."""
@@ -65,6 +70,8 @@ class TaskKeeper:
         tasks = await self._parts.database.read(lambda c: tasks_of_day(c, conversation.owner, today))
         if not tasks:
             return Offer()
+        if not self._parts.served.current.standing_memory and not _is_about(asked, tasks):
+            return Offer([], [LeftOut("tasks", "for a small model, and not asked for by the message")])
         lines, left = await self._lines(tasks, room)
         text = "\n".join(["Tasks of today:", *lines])
         [tokens] = await self._parts.inference.count([text])
@@ -240,3 +247,8 @@ class TaskKeeper:
         left = len(lines) - len(kept)
         shown = [line for index, line in enumerate(lines) if index in kept]
         return [*shown, *([f"({left} more are left out here)"] if left else [])], left
+
+
+def _is_about(message: str, tasks: Sequence[Task]) -> bool:
+    words = content(message)
+    return bool(_ON_TASKS.search(message)) or any(words & content(task.title) for task in tasks)

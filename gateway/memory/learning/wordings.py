@@ -41,7 +41,12 @@ _PROFESSION = (
     r"chemist|biologist|psychologist|therapist|physiotherapist|dentist|pharmacist|paramedic|midwife|consultant|"
     r"manager|analyst|administrator|sysadmin|secretary|clerk|cashier|hairdresser|barber|tailor|soldier|firefighter|"
     r"police officer|salesperson|economist|historian|mathematician|statistician|technician|freelancer|contractor|"
-    r"entrepreneur|founder|postdoc|intern|apprentice|kỹ sư|giáo viên|giảng viên|bác sĩ|y tá|điều dưỡng|sinh viên|"
+    r"entrepreneur|founder|postdoc|intern|apprentice|illustrator|postman|receptionist|butcher|florist|bricklayer|"
+    r"roofer|welder|joiner|locksmith|optician|radiographer|surveyor|solicitor|paralegal|auditor|"
+    r"bookkeeper|composer|violinist|cellist|pianist|dancer|sculptor|potter|geologist|botanist|astronomer|nanny|"
+    r"childminder|carer|caretaker|cleaner|gardener|landscaper|fisherman|sailor|beekeeper|social worker|care worker|"
+    r"lễ tân|lái xe|bảo vệ|thu ngân|phục vụ|hướng dẫn viên|phiên dịch|biên dịch|"
+    r"kỹ sư|giáo viên|giảng viên|bác sĩ|y tá|điều dưỡng|sinh viên|"
     r"học sinh|lập trình viên|kế toán|nhân viên|công nhân|thợ|đầu bếp|luật sư|dược sĩ|nha sĩ|tài xế|nông dân|nhà báo|"
     r"nhà văn|họa sĩ|ca sĩ|kiến trúc sư|nội trợ)\b.*)"
 )
@@ -51,7 +56,11 @@ _BUSINESS = (
 )
 _ILLNESS = (
     r"(?P<what>(?:type [12] )?diabetes|asthma|adhd|epilepsy|migraines?|arthritis|hypertension|high blood pressure|"
-    r"celiac(?: disease)?|crohn['’]?s(?: disease)?|dyslexia|tinnitus|eczema|anemia|tiểu đường|hen suyễn|cao huyết áp)"
+    r"celiac(?: disease)?|crohn['’]?s(?: disease)?|dyslexia|tinnitus|eczema|an(?:a)?emia|hay fever|ibs|lupus|"
+    r"insomnia|psoriasis|"
+    r"gout|sciatica|glaucoma|endometriosis|osteoporosis|sleep apn(?:o)?ea|tiểu đường|hen suyễn|cao huyết áp|"
+    r"huyết áp cao|"
+    r"viêm xoang|viêm mũi|đau dạ dày|trào ngược|mất ngủ|đau nửa đầu|thoái hóa khớp|suy thận)"
 )
 _ONE = r"(?P<who>wife|husband|partner|girlfriend|boyfriend|fianc[eé]e?|mom|mum|mother|dad|father)"
 _OF_SEVERAL = r"(?P<who>son|daughter|kid|brother|sister|dog|cat|puppy|kitten|hamster|rabbit|parrot|horse)"
@@ -78,6 +87,16 @@ _GAME = (
 )
 _STYLE = r"(?P<what>short|shorter|brief|briefly|concise(?:ly)?|detailed|simple|formal|informal|ngắn(?: gọn)?|chi tiết)"
 _DO = r"(?:use|write|answer|reply|respond|give|call|explain|add|include|show|put|ask|format|indent|suggest|make)"
+# Not "đang ở Vũng Tàu chơi hai ngày".
+_STAYS_VI = r"(?!.*\b(?:đang ở|chơi|du lịch|công tác|họp|thăm|ghé|nghỉ|tạm|hôm nay|ngày)\b)"
+_MANNER = (
+    r"(?:emojis?|emoticons?|smileys?|jargon|markdown|bullet points?|headings?|tables?|abbreviations?|slang|"
+    r"exclamation marks?|semicolons|em dashes)\b"
+)
+_CODE_LANGUAGE = (
+    r"(?P<what>python|javascript|typescript|kotlin|java|swift|rust|golang|go|ruby|php|perl|scala|haskell|elixir|erlang|"
+    r"clojure|lua|julia|c|c\+\+|c#|f#|ocaml|zig|dart|fortran|cobol|r|sql|bash)"
+)
 _LIKE = r"(?:like|love|enjoy|adore|prefer|hate|dislike|despise|detest|loathe)"
 
 # Values that speak of the conversation, of somebody else, or of nothing in particular.
@@ -106,7 +125,9 @@ _NO_NAME = re.compile(
     re.I,
 )
 _NO_ALLERGY = re.compile(
-    r"^(?:mondays?|work|people|bullshit|nonsense|mornings?|meetings?|exercise|stupid\w*)\b", re.I
+    r"^(?:mondays?|work|people|bullshit|nonsense|mornings?|meetings?|exercise|stupid\w*|getting up|"
+    r"dậy sớm|đi làm|công việc|thứ hai|họp|người)\b",
+    re.I,
 )
 _NO_WORKPLACE = re.compile(
     r"^(?:night|the moment|last|free|first|now|once|all|general|theory|practice|peace)\b", re.I
@@ -157,10 +178,11 @@ WORDINGS = (
         "home_city",
         rf"{_I} (?:live|reside)(?: (?:alone|together|by myself|with .+?))? (?:in|near|(?:just )?outside) {_WHAT}",
         rf"{_AM} (?:based|living|located) (?:in|near|outside) {_WHAT}",
+        rf"{_I} been living in {_WHAT}",
         rf"{_I} (?:moved|relocated)(?: (?:house|back|over|away|again|here))*(?: from .+?)? to {_WHAT}",
         rf"{_MY} (?:home|house|flat|apartment|place) is (?:now )?(?:in|near) {_WHAT}",
         rf"{_VI} (?:sinh )?sống(?: (?:ở|tại|trong))? {_WHAT}",
-        rf"{_VI} (?:ở|chuyển|dọn)(?: (?:nhà|hẳn|về|vào|ra|lên|đến|tới|xuống|tại))* {_PROPER}(?: .*)?",
+        rf"{_STAYS_VI}{_VI} (?:ở|chuyển|dọn)(?: (?:nhà|hẳn|về|vào|ra|lên|đến|tới|xuống|tại))* {_PROPER}(?: .*)?",
         rf"nhà(?: {SUBJECT_VI})? ở {_PROPER}(?: .*)?",
         refused=_NO_PLACE,
     ),
@@ -192,7 +214,7 @@ WORDINGS = (
     _row(
         "age",
         rf"{_AM} (?P<what>[1-9]\d)(?: ?(?:years? old|yo|y/o|yrs old))?",
-        r"i (?:just )?turned (?P<what>[1-9]\d)(?: (?:today|yesterday|last \w+|this \w+))?",
+        r"(?:i )?(?:just )?turned (?P<what>[1-9]\d)(?: (?:today|yesterday|last \w+|this \w+))?",
         rf"{_VI}(?: năm nay)? (?P<what>[1-9]\d) tuổi",
     ),
     _row(
@@ -221,7 +243,7 @@ WORDINGS = (
         rf"{_I}(?: (?:have|got|suffer from))* (?:an? )?{_ILLNESS}",
         rf"{_AM} (?P<what>diabetic|asthmatic|colou?r[- ]?blind|dyslexic|left-handed|"
         r"hard of hearing|(?:deaf|blind) in (?:one|my left|my right) (?:ear|eye))",
-        rf"{_VI}(?: bị)? (?:bệnh )?{_ILLNESS}",
+        rf"{_VI}(?: bị)? (?:bệnh )?{_ILLNESS}(?: (?:mấy|nhiều|từ|lâu|được|\d+) .*)?",
         several=True,
     ),
     _row(
@@ -232,6 +254,7 @@ WORDINGS = (
         rf"{_I} (?:run|own) (?:an? )?{_BUSINESS}",
         rf"{_I} teach {_WHAT}",
         rf"{_AM} (?P<what>retired|unemployed|self-employed)",
+        rf"{_I} (?P<what>\w+ .+) for a living",
         rf"{_VI} (?:là|làm)(?: (?:nghề|một))* {_PROFESSION}",
     ),
     _row(
@@ -241,6 +264,7 @@ WORDINGS = (
         rf"{_VI} làm(?: việc)? (?:ở|tại|cho) {_WHAT}",
         refused=_NO_WORKPLACE,
     ),
+    _row("volunteering", rf"{_I} volunteer (?:at|for|with|in) {_WHAT}", several=True),
     _row(
         "studies",
         rf"{_AM} (?:studying|majoring in) {_WHAT}",
@@ -253,6 +277,8 @@ WORDINGS = (
         rf"{_AM} (?:learning|new to|good at|bad at|fluent in) {_WHAT}",
         rf"{_VI} (?:code|lập trình)(?: (?:bằng|chủ yếu))* {_PROPER}(?: .*)?",
         rf"{_VI} {_NOT_VI} rành {_WHAT}",
+        rf"{_VI} học (?P<what>tiếng \w+(?: .*)?)",
+        rf"{_I} (?:write|code)(?: in)?(?: mostly| mainly)? {_CODE_LANGUAGE}(?: (?:at|for|these) .*)?",
         several=True,
     ),
     _row(
@@ -260,7 +286,6 @@ WORDINGS = (
         rf"{_MY} {_ONE}(?:['’]?s name is| is called| is named|,)? {_PROPER}(?: .*)?",
         rf"{_MY} {_ONE}(?:['’]?s name is| is called| is named) {_NAME}",
         rf"{_ONE_VI}(?: của)?(?: {SUBJECT_VI})? tên(?: là)? {_NAME}(?: .*)?",
-        rf"{_MY} {_DEVICE} (?:is|runs on|uses) (?P<what>(?:an? |(?-i:[A-Z])).+)",
         rf"{_MY} {_ATTRIBUTE} (?:is|are) {_WHAT}",
         refused=_NO_NAME,
     ),
@@ -273,10 +298,18 @@ WORDINGS = (
         several=True,
         refused=_NO_NAME,
     ),
+    _row("", rf"{_MY} {_DEVICE} (?:is|runs on|uses) (?P<what>(?:an? |(?-i:[A-Z])).+)"),
+    _row(
+        "",
+        rf"{_MY} {_ONE} is (?:an? )?{_PROFESSION}",
+        rf"{_ONE_VI}(?: của)? {SUBJECT_VI} (?:(?:là|làm|nghề|một) )*{_PROFESSION}",
+        several=True,
+    ),
     _row(
         "has",
         rf"{_I}(?: (?:have?|own|got))? {_NUMBER} (?:[\w-]+ ){{0,2}}?{_COUNTED}"
         r"(?: (?:named|called|with|who|at home) .*)?",
+        rf"{_I}(?: (?:have?|own|got))? an? (?P<what>[\w -]{{2,40}}? (?:named|called) {_CAPITAL})",
         rf"{_VI} (?:có |nuôi )+{_NUMBER_VI} (?:đứa |bé |chú )?(?P<what>con (?:gái|trai|mèo|chó)|con|mèo|chó)(?: .*)?",
         several=True,
         clear=False,
@@ -292,6 +325,8 @@ WORDINGS = (
         "uses",
         rf"{_I} use (?P<what>.+?) (?:on (?:an?|my)|at (?:work|home)|as my|every ?day|for (?:work|everything))\b.*",
         r"we use (?P<what>(?-i:[A-Z]).*)",
+        r"(?:we['’]?re|we are) on (?P<what>(?-i:[A-Z])[\w.+#-]* \d[\w.]*)",
+        rf"{_VI} dùng (?P<what>(?-i:[A-Z]).*)",
         several=True,
     ),
     _row(
@@ -333,6 +368,10 @@ WORDINGS = (
     _row(
         "instruction",
         rf"(?:(?:please|pls|from now on),? )*(?:always|never) (?P<what>{_DO}\b.+)",
+        rf"(?:from now on|in future),? (?:please |pls )?(?P<what>{_DO}\b.+)",
+        rf"{_PLEASE}(?:don['’]?t|do not|stop) (?P<what>us(?:e|ing) {_MANNER}.*)",
+        rf"{_PLEASE}(?:don['’]?t|do not|stop) (?P<what>(?:suggest|recommend|propos|apologi[sz]|call)(?:e|ing)?\b .+)",
+        rf"{_PLEASE}đừng (?P<what>gọi {SUBJECT_VI} là .+)",
         r"(?:luôn|luôn luôn|đừng bao giờ) (?P<what>(?:dùng|viết|trả lời|gọi|giải thích|xưng) .+)",
         several=True,
         clear=False,

@@ -60,16 +60,18 @@ def _tier_plans(
     if past:  # whatever precedes messages of an earlier day is itself of an earlier day, even if the clock was changed
         stale, fresh = stale + fresh, []
     planned: list[Compaction] = []
-    if stale or past:
-        folds = [*(each for each in situation.chain if each.level == "month"), *stale]
-        # If nothing is of today, ``month`` has the share of ``now``; with all of the room it would push the next day's
-        # prompts over the floor.
-        share = SHARES["month"] if present else SHARES["now"]
-        planned.append(compaction(situation, "month", past, folds, int(room * share)))
+    free = room - int(room * SHARES["today"])
     if present:
+        now = compaction(situation, "now", present, [], int(room * SHARES["now"]))
         if any(summary.level == "now" for summary in fresh):
             planned.append(compaction(situation, "today", [], fresh, int(room * SHARES["today"])))
-        planned.append(compaction(situation, "now", present, [], int(room * SHARES["now"])))
+        planned.append(now)
+        free -= now.target_tokens
+    if stale or past:
+        # With all that today leaves free, ``month`` would push the next prompts of the day over the floor.
+        target = min(free, int(room * SHARES["now"]))
+        folds = [*(each for each in situation.chain if each.level == "month"), *stale]
+        planned.insert(0, compaction(situation, "month", past, folds, target))
     return planned
 
 

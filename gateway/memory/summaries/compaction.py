@@ -300,10 +300,12 @@ class HistoryCompactor:
         messages = await self._messages(context, compaction)
         if compaction.level != "message":
             messages = [_as_read(message, context.situation.summaries) for message in messages]
+        before = [each for each in context.situation.chain if each.last < (compaction.first or 0)]
         source = SummarySource(
             messages=messages,
             folds=list(folds),
             code=conversation.kind == "code" and compaction.level != "message",
+            earlier="\n".join(SummarySource.fold_text(each) for each in before if each not in folds),
         )
         summarizer = Summarizer(
             parts.model(conversation),

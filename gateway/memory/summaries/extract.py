@@ -12,12 +12,12 @@ from itertools import pairwise
 from msgspec import Struct
 
 from gateway.memory.history import DECIDED, WEAK_WORDS
-from gateway.memory.summaries.items import Sentences, items
+from gateway.memory.summaries.items import SENTENCE_END, Sentences, items
 from gateway.memory.summaries.keep import is_open_task
 from gateway.store.stop_words import STOP_WORDS
 
 # Version of the rules below, recorded with each extract.
-EXTRACT_VERSION = 2
+EXTRACT_VERSION = 3
 
 _GAP = "…"
 # A longer sentence is cut at a space, so that text without punctuation does not take all the room.
@@ -27,6 +27,7 @@ _PIECE = re.compile(rf"\S(?:.{{0,{_LONGEST - 2}}}\S(?!\S)|.{{0,{_LONGEST - 1}}})
 _TOGETHER = 120
 _SPEAKER = re.compile(r"([^\n:]{1,60}): ")
 _WORD = re.compile(r"[^\W\d_]{2,}")
+_ASSIGNED = re.compile(r"(?<![\w.])([A-Za-z_]\w+) *=(?![=>~])")
 # What a person says about themselves, in English and Vietnamese.
 _FIRST_PERSON = re.compile(
     r"\b(?:i|i'm|i've|i'd|i'll|my|me|we|we're|our|us|mine|tôi|mình|em|tớ|bác|chị|anh|chúng tôi|của tôi)\b",
@@ -47,6 +48,8 @@ _QUESTION_SHARE = 0.5
 _FIRST_SHARE = 0.8
 # Of a sentence that a later decision is about: it has this many of its words, which the talk has seldom.
 _SUPERSEDED_SHARE = 0.3
+# Of a decision about something in the earlier text, which is shown without it otherwise.
+_CHANGE = 6.0
 _SAME_WORDS = 2
 _SELDOM = 8
 # Tokens that any sentence costs beside its own: without them the shortest sentences always win.
@@ -68,26 +71,35 @@ def extract(
     cost: Callable[[str], int],
     speakers: Collection[str] = (),
     ours: Collection[str] = (_ASSISTANT,),
+    earlier: str = "",
 ) -> str:
     """Return sentences of ``text``, in order, that together ``cost`` at most ``most``; ``…`` marks the gaps.
 
     Greedy by what a sentence adds per token: names, numbers, identifiers and words that no picked sentence has, open
     tasks, decisions, and what people say of themselves; later ones count more. Of a text without speakers, the first
     and the last sentence come first. Lines of ``speakers`` ("Name: …") keep the name; those of ``ours`` are the
-    assistant's. Returns "" when not even one sentence fits.
+    assistant's. What a later decision is about is only picked with that decision, and a decision about something in the
+    ``earlier`` text counts much. Returns "" when not even one sentence fits.
     """
     pieces = list(_pieces(text, frozenset(speakers)))
     room = most - 2 * cost(_GAP)
     label = max((cost(f"{name}: ") for name in speakers), default=0)
     kept: list[int] = []
-    for number in _by_worth(text, pieces, cost, ours):
-        place = bisect_right(kept, number)
-        around = kept[max(0, place - 1) : place], [number], kept[place : place + 1]
-        labels = _labels(pieces, *around) - _labels(pieces, around[0], around[2])
-        needed = cost(text[pieces[number].begin : pieces[number].end]) + cost(_GAP) + labels * label
-        if needed <= room:
-            room -= needed
-            kept.insert(place, number)
+    words = [_telling(text[each.begin : each.end]) for each in pieces]
+    old = _superseded(text, pieces, words, ours)
+    waiting: defaultdict[int, list[int]] = defaultdict(list)  # for the decision that is about them
+    for best in _by_worth(text, pieces, words, old, cost, ours, earlier):
+        if best in old and old[best] not in kept:
+            waiting[old[best]].append(best)
+            continue
+        for number in (best, *waiting[best]):
+            place = bisect_right(kept, number)
+            around = kept[max(0, place - 1) : place], [number], kept[place : place + 1]
+            labels = _labels(pieces, *around) - _labels(pieces, around[0], around[2])
+            needed = cost(text[pieces[number].begin : pieces[number].end]) + cost(_GAP) + labels * label
+            if needed <= room and (number == best or best in kept):
+                room -= needed
+                kept.insert(place, number)
         if room <= 2 * cost(_GAP):
             break
     return _joined(text, pieces, kept)
@@ -121,7 +133,13 @@ def _pieces(text: str, speakers: frozenset[str]) -> Iterator[_Piece]:
 
 
 def _by_worth(
-    text: str, pieces: list[_Piece], cost: Callable[[str], int], ours: Collection[str]
+    text: str,
+    pieces: list[_Piece],
+    words: Sequence[set[str]],
+    old: Collection[int],
+    cost: Callable[[str], int],
+    ours: Collection[str],
+    earlier: str,
 ) -> Iterator[int]:
     """Yield numbers of the pieces, most worth per token first.
 
@@ -135,15 +153,15 @@ def _by_worth(
     held: defaultdict[int, list[str]] = defaultdict(list)
     for item, place in items(text).places.items():
         held[max(0, bisect_right(begins, place) - 1)].append(item)
-    words = [_telling(text[each.begin : each.end]) for each in pieces]
     counts = Counter(word for said in words for word in said)
     covered: set[str] = {word for number in ends for word in words[number]}
     standing = [_standing(text[each.begin : each.end], each.speaker in ours) for each in pieces]
-    old = _superseded(text, pieces, words, counts)
+    changes = _changes(text, pieces, words, ours, earlier)
     costs = [cost(text[each.begin : each.end]) + _OVERHEAD for each in pieces]
 
     def worth(number: int) -> float:
         bonus, share = standing[number]
+        bonus += _CHANGE if number in changes else 0.0
         new = words[number] - covered
         said = sum(_RARE_WORD if counts[word] == 1 else _TOPIC_WORD for word in new)
         if len(words[number]) < _FEWEST_WORDS and not held[number]:
@@ -165,19 +183,40 @@ def _by_worth(
 
 
 def _superseded(
-    text: str, pieces: Sequence[_Piece], words: Sequence[set[str]], counts: Counter[str]
-) -> set[int]:
-    """Numbers of the pieces that a later decision is about."""
+    text: str, pieces: Sequence[_Piece], words: Sequence[set[str]], ours: Collection[str]
+) -> dict[int, int]:
+    """The pieces that a person's later decision or assignment is about, and the last such one of each."""
+    counts = Counter(word for said in words for word in said)
     before: defaultdict[str, list[int]] = defaultdict(list)
-    found: set[int] = set()
+    assigned: dict[str, int] = {}
+    found: dict[int, int] = {}
     for number, piece in enumerate(pieces):
         seldom = [word for word in words[number] if counts[word] <= _SELDOM]
-        if DECIDED.search(text, piece.begin, piece.end):
+        if piece.speaker not in ours and DECIDED.search(text, piece.begin, piece.end):
             same = Counter(earlier for word in seldom for earlier in before[word])
-            found |= {earlier for earlier, shared in same.items() if shared >= _SAME_WORDS}
+            found |= {earlier: number for earlier, shared in same.items() if shared >= _SAME_WORDS}
+        for match in _ASSIGNED.finditer(text, piece.begin, piece.end):
+            if match[1] in assigned:
+                found[assigned[match[1]]] = number
+            assigned[match[1]] = number
         for word in seldom:
             before[word].append(number)
-    return found
+    return {number: last for number, last in found.items() if last != number}
+
+
+def _changes(
+    text: str, pieces: Sequence[_Piece], words: Sequence[set[str]], ours: Collection[str], earlier: str
+) -> set[int]:
+    """The decisions among the pieces that are about something in the ``earlier`` text."""
+    known = [_telling(sentence) for sentence in SENTENCE_END.split(earlier)] if earlier else []
+    return {
+        number
+        for number, piece in enumerate(pieces)
+        if known
+        and piece.speaker not in ours
+        and DECIDED.search(text, piece.begin, piece.end)
+        and any(len(words[number] & each) >= _SAME_WORDS for each in known)
+    }
 
 
 def _telling(sentence: str) -> set[str]:

@@ -1,13 +1,13 @@
-"""Check that a summary keeps the names, numbers, identifiers and open tasks of its source. Pure.
+"""Check that a summary says what its source says, and keeps its names, numbers, identifiers and open tasks. Pure.
 
-The check compares words; no model is involved. For what the summary lost, the sentence of the source that has it is
-pinned to the summary verbatim, as far as the room for pins goes.
+The check compares words; no model is involved. Sentences that the source does not support are dropped. For what the
+summary lost, the sentence of the source that has it is pinned to it verbatim, as far as the room for pins goes.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 
 from msgspec import Struct
 
@@ -19,12 +19,15 @@ _ASSISTANT_LINE = re.compile(r"^Assistant: .*$", re.M)
 # Where a clause ends, with a space after it: "18:45" is one number.
 _CLAUSE_END = re.compile(r"[,;:]\s|\s(?:and|but|while|và|còn|nhưng)\s", re.I)
 _THOUSANDS = re.compile(r"(?<=\d)[,.](?=\d{3}(?!\d))")
+_ORDINAL = re.compile(r"(?<=\d)(?:st|nd|rd|th)\b", re.I)
+_POSSESSIVE = re.compile(r"['’]s$", re.I)
 _ROLES = {"User", "Assistant"}
+_LABEL = re.compile(r"([^\W\d_][\w'’-]*): ")
 _NAME_LIKE = re.compile(r"[^\W\d_]\w*")
 
 
 class SourceCheck(Struct, frozen=True):
-    """Lines to pin, items that are lost even so, and the share of the items that the summary's text kept."""
+    """Lines to pin, items that are lost even so, and the share of the wanted items that are not."""
 
     pins: list[str]
     lost: list[str]
@@ -32,39 +35,72 @@ class SourceCheck(Struct, frozen=True):
 
 
 def check(
-    source: str, summary: str, *, speakers: Sequence[str] = (), room: int, cost: Callable[[str], int]
+    source: str,
+    summary: str,
+    *,
+    speakers: Sequence[str] = (),
+    wanted: str | None = None,
+    room: int,
+    cost: Callable[[str], int],
 ) -> SourceCheck:
-    """Compare a summary with its source. ``room`` bounds the pins' summed ``cost`` (tokens of a line)."""
+    """Compare a summary with its source. ``room`` bounds the pins' summed ``cost`` (tokens of a line).
+
+    Items of the source that the extract ``wanted`` has are pinned first, and only these can be lost.
+    """
     found, sentences = items(source, speakers), Sentences(source)
     by_users = items(_ASSISTANT_LINE.sub(lambda line: " " * len(line[0]), source), speakers).places
     places = found.places | by_users
-    wanted = found.all
-    missing = [item for item in wanted if not contains(summary, item)]
-    share = 1.0 - len(missing) / len(wanted) if wanted else 1.0
+    due = [item for item in found.all if wanted is None or contains(wanted, item)]
+    known = frozenset(due)
+    missing = [item for item in found.all if not contains(summary, item)]
     pins: list[str] = []
     lost: list[str] = []
     pinned = ""
     open_tasks = [(line, line) for line in _open_tasks(source, summary)]
-    missing.sort(key=lambda item: item not in by_users)  # what users said goes first
+    # What users said goes first.
+    missing.sort(key=lambda item: (item not in known, item not in by_users))
     said = [(item, sentences[sentences.number_at(places[item])]) for item in missing]
     for item, sentence in [*open_tasks, *said]:
         if contains(pinned, item):
             continue
         line = line_with(sentence, item)
         if (needed := cost(line)) > room:
-            lost.append(item)
+            if item in known or (is_open_task(item) and (wanted is None or contains(wanted, item))):
+                lost.append(item)
             continue
         room -= needed
         pins.append(line)
         pinned = "\n".join(pins)
-    return SourceCheck(pins, lost, share)
+    return SourceCheck(pins, lost, 1.0 - len(lost) / max(1, len(due), len(lost)))
 
 
-def wrong_pair(source: str, summary: str) -> tuple[str, str] | None:
-    """A name and a number that a clause of ``summary`` joins although no line of ``source`` has both."""
-    known = items(source)
-    names = (known.names.keys() | known.identifiers.keys()) - _ROLES
-    lines = source.split("\n")
+def supported(lines: Sequence[str], summary: str) -> str:
+    """``summary`` without the sentences that are :func:`invented` or have a :func:`wrong_pair`."""
+    whole, names, sentences = _normalized("\n".join(lines)), _names(lines), Sentences(summary)
+    ends = [*(begin for begin, _ in sentences.spans[1:]), len(summary)]
+    told = [summary[begin:end] for (begin, _), end in zip(sentences.spans, ends, strict=True)]
+    return "".join(
+        each for each in told if not _invented(whole, each) and _wrong_pair(lines, names, each) is None
+    ).strip()
+
+
+def wrong_pair(lines: Sequence[str], summary: str) -> tuple[str, str] | None:
+    """A name and a number that a clause of ``summary`` joins although none of ``lines`` has both."""
+    return _wrong_pair(lines, _names(lines), summary)
+
+
+def invented(source: str, summary: str) -> list[str]:
+    """Names, numbers and identifiers of ``summary`` that ``source`` does not have."""
+    return _invented(_normalized(source), summary)
+
+
+def _names(lines: Sequence[str]) -> Set[str]:
+    labels = [label[1] for line in lines if (label := _LABEL.match(line))]
+    known = items("\n".join(lines), labels)
+    return (known.names.keys() | known.identifiers.keys()) - _ROLES
+
+
+def _wrong_pair(lines: Sequence[str], names: Set[str], summary: str) -> tuple[str, str] | None:
     for sentence in SENTENCE_END.split(summary):
         for clause in _CLAUSE_END.split(sentence):
             for number in items(clause).numbers:
@@ -75,12 +111,14 @@ def wrong_pair(source: str, summary: str) -> tuple[str, str] | None:
     return None
 
 
-def invented(source: str, summary: str) -> str | None:
-    """A name, number or identifier of ``summary`` that ``source`` does not have."""
-    whole = f"{source}\n{_THOUSANDS.sub('', source)}"
-    return next(
-        (each for each in items(summary).all if each not in _ROLES and not contains(whole, each)), None
-    )
+def _normalized(source: str) -> str:
+    """``source``, and once more with numbers that have no separators and no endings: 1200 and 18 for 1,200 and 18th."""
+    return f"{source}\n{_ORDINAL.sub('', _THOUSANDS.sub('', source))}"
+
+
+def _invented(whole: str, summary: str) -> list[str]:
+    found = (_ORDINAL.sub("", _POSSESSIVE.sub("", each)) for each in items(summary).all)
+    return [each for each in found if each not in _ROLES and not contains(whole, each)]
 
 
 def is_open_task(line: str) -> bool:

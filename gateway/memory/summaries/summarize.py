@@ -11,7 +11,8 @@ or not in time. So no message leaves the prompt without a summary.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, MutableMapping, Sequence
+import re
+from collections.abc import MutableMapping, Sequence
 
 import msgspec
 import structlog
@@ -21,9 +22,9 @@ from gateway.memory.compose import HEADINGS, Composition, readable, summary_text
 from gateway.memory.model import Filled, MemoryModel
 from gateway.memory.summaries.dialogue import dialogue, split_dialogue
 from gateway.memory.summaries.extract import EXTRACT_VERSION, extract
-from gateway.memory.summaries.keep import check, cut_at_sentence, invented, wrong_pair
+from gateway.memory.summaries.keep import check, cut_at_sentence, supported
 from gateway.memory.summaries.small_talk import nothing_happened
-from gateway.memory.summaries.variables import decoded, without_code
+from gateway.memory.summaries.variables import CodeSummary, decoded, without_code
 from gateway.memory.types import Compaction
 from gateway.models.prompts import Prompt, PromptSet
 from gateway.store.memory.messages import StoredMessage
@@ -39,8 +40,8 @@ _NOTHING_TOKENS = 24
 _TEXT_SHARE = 0.7
 # English words have about five letters and a space.
 _LETTERS_A_WORD = 6.0
-# A summary must keep or pin this share of its source's items.
-_LEAST_KEPT = 0.5
+# A summary must keep or pin this share of what an extract of its size keeps.
+_LEAST_KEPT = 0.9
 # Tokens for the instruction itself in a prompt.
 _INSTRUCTION_TOKENS = 128
 # Longer texts would take too long; sentences are picked from them first.
@@ -57,11 +58,12 @@ class SummaryRejectedError(Exception):
 
 
 class SummarySource(Struct, frozen=True, kw_only=True):
-    """The source of a summary. ``code``: the summary lists variables."""
+    """The source of a summary. ``code``: the summary lists variables. ``earlier`` is what prompts show before it."""
 
     messages: list[StoredMessage]
     folds: list[Summary]
     code: bool = False
+    earlier: str = ""
 
     @property
     def spoken(self) -> list[StoredMessage]:
@@ -78,6 +80,16 @@ class SummarySource(Struct, frozen=True, kw_only=True):
         if self.code:
             spoken = [msgspec.structs.replace(each, text=without_code(each.text)) for each in spoken]
         return dialogue(spoken)
+
+    @property
+    def said(self) -> list[str]:
+        """The lines whose names and numbers a summary may join. In code, the lines of a message belong together."""
+        folded = [line for fold in self.folds for line in re.split(r"\n| … ", self.fold_text(fold))]
+        return folded + [
+            f"{message.speaker or message.role.capitalize()}: {line}"
+            for message in self.spoken
+            for line in ([message.text] if self.code else message.text.split("\n"))
+        ]
 
     @property
     def tokens(self) -> int:
@@ -166,13 +178,11 @@ class Summarizer:
         small = self._small(compaction, source)
         if small is not None:
             return small
-        if compaction.level == "message":
-            text, speakers = source.spoken[0].text, set[str]()
-        else:
-            text, speakers = source.text, source.speakers
+        alone = compaction.level == "message"
+        text, told = (source.spoken[0].text, None) if alone else (source.text, source)
         most, tokens, picked = compaction.target_tokens, 0, ""
         for _ in range(_EXTRACTIONS):
-            found = await _picked(text, most, _letters(source), speakers, source.ours)
+            found = await _picked(text, most, _letters(source), told)
             [size] = await self._model.count([found])
             if tokens < size <= compaction.target_tokens or not picked:
                 picked, tokens = found, size
@@ -262,7 +272,7 @@ class Summarizer:
             return parts
         letters = len(source.text) / (len(parts) * size)
         most = _MOST_PARTS * size * 3 // 4
-        picked = await _picked(source.text, most, letters, source.speakers, source.ours)
+        picked = await _picked(source.text, most, letters, source)
         log.warning("only sentences picked from a long text are summarized", parts=len(parts), tokens=most)
         return await split_dialogue(picked, size, self._model.count)
 
@@ -290,7 +300,7 @@ class Summarizer:
                 unfinished += 1
                 if unfinished * 2 >= len(parts):
                     return "", False
-                text = await _picked(part, share, _LETTERS_A_WORD, ())
+                text = await _picked(part, share, _LETTERS_A_WORD)
             written.append(text)
         return "\n".join(written), True
 
@@ -315,24 +325,20 @@ class Summarizer:
             return "not one sentence of it fits"
         if any(heading in text for heading in HEADINGS.values()):
             return "it repeats a heading of the prompt"
-        if pair := await asyncio.to_thread(wrong_pair, source.text, readable(text)):
-            return f"it joins {pair[0]} and {pair[1]}, which no line of its source does"
-        if source.code:  # where a small model writes names and numbers that look right
-            said = "\n".join([source.text, *(message.text for message in source.spoken)])
-            if found := await asyncio.to_thread(invented, said, readable(text)):
-                return f"it has {found}, which its source does not"
+        text = await asyncio.to_thread(_supported, source.said, text)
+        if not readable(text):
+            return "it has names, numbers or identifiers that its source does not have, or joins them wrongly"
         speakers = sorted({message.speaker for message in source.spoken if message.speaker})
         room = max(compaction.target_tokens - cost(text), compaction.target_tokens // 4)
+        wanted = None
+        if compaction.level != "message":
+            wanted = await _picked(source.text, compaction.target_tokens, letters, source)
         # In a thread, because a message may have megabytes.
-        kept = await asyncio.to_thread(check, source.text, text, speakers=speakers, room=room, cost=cost)
-        # The share of the source's items that are neither in the text nor pinned to it.
-        lost = len(kept.lost) / max(1, len(kept.lost) + len(kept.pins)) * (1.0 - kept.share)
-        if compaction.level != "message" and lost > 1.0 - _LEAST_KEPT:
-            return f"it lost {len(kept.lost)} names, numbers or identifiers, too many to pin"
-        if kept.lost:
-            log.warning(
-                "a summary lost items that found no room", count=len(kept.lost), level=compaction.level
-            )
+        kept = await asyncio.to_thread(
+            check, source.text, text, speakers=speakers, wanted=wanted, room=room, cost=cost
+        )
+        if wanted is not None and kept.share < _LEAST_KEPT:
+            return f"it lost {len(kept.lost)} names, numbers or tasks that an extract keeps, too many to pin"
         [tokens] = await self._model.count(["\n".join([text, *(f"- {pin}" for pin in kept.pins)])])
         return SummaryDraft(
             text=text,
@@ -341,6 +347,19 @@ class Summarizer:
             prompt_name=prompt.name,
             prompt_version=prompt.version,
         )
+
+
+def _supported(lines: Sequence[str], text: str) -> str:
+    """The sentences of a summary, and the descriptions of its variables, that its source supports."""
+    written = decoded(text)
+    if written is None:
+        return supported(lines, text)
+    variables = [
+        msgspec.structs.replace(each, description=supported(lines, each.description))
+        for each in written.Variables
+    ]
+    made = CodeSummary(supported(lines, written.ConversationSummary), variables)
+    return msgspec.json.encode(made).decode() if made.ConversationSummary else ""
 
 
 def _filled(prompt: Prompt, source: SummarySource, words: int) -> Filled:
@@ -353,11 +372,10 @@ def _filled(prompt: Prompt, source: SummarySource, words: int) -> Filled:
     return Filled(prompt, {name: values[name] for name in prompt.variables}, "last")
 
 
-async def _picked(
-    text: str, most: int, letters: float, speakers: Collection[str], ours: Collection[str] = ()
-) -> str:
-    """Picked sentences, in a thread, because a message may have megabytes."""
-    return await asyncio.to_thread(extract, text, most, lambda piece: _cost(piece, letters), speakers, ours)
+async def _picked(text: str, most: int, letters: float, source: SummarySource | None = None) -> str:
+    """Picked sentences, in a thread, because a message may have megabytes. ``source``: its speakers are in the text."""
+    told = (source.speakers, source.ours, source.earlier) if source else ()
+    return await asyncio.to_thread(extract, text, most, lambda piece: _cost(piece, letters), *told)
 
 
 def _letters(source: SummarySource) -> float:

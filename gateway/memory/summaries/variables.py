@@ -28,6 +28,8 @@ _DEFINED = re.compile(
     r"trait|create table) +([A-Za-z_$][\w$]*)[^\n]*[({:]",
     re.M | re.I,
 )
+# "So `LIMIT = 6` from now on", "changed. LIMIT = 6"
+_INLINE = re.compile(r"`|(?<=[.!?;:]) +")
 _FILE = re.compile(
     r"""["']((?:[\w.~-]*/)*[\w-][\w.-]*\.(?:csv|tsv|txt|jsonl?|ya?ml|toml|ini|cfg|xml|html|md|pdf|png|jpe?g|gif|svg|xlsx?"""
     r"""|parquet|np[yz]|pkl|pickle|db|sqlite|log|py|ipynb|js|ts|sh|sql|c|h|cpp|rs|go|java|zip|gz|tar|h5|pt|gguf))["']"""
@@ -116,7 +118,7 @@ def _named(name: str, messages: Sequence[StoredMessage]) -> bool:
 def _in_message(message: StoredMessage) -> Iterator[tuple[str, Variable | None]]:
     """Names in the message's code in order, each with what it stands for now; None when it was deleted."""
     blocks = [match[2] for match in _FENCE.finditer(message.text)]
-    for code in blocks or [message.text]:
+    for code in blocks or [_INLINE.sub("\n", message.text)]:
         found = _in_python(code) if blocks else None
         for name, kind, line in found if found is not None else _in_lines(code):
             said = " ".join(line.split())

@@ -316,24 +316,24 @@ def test_a_reply_of_a_conversation_with_another_core_prompt(
     def hearth(*arguments: str) -> subprocess.CompletedProcess[str]:
         return run_command(answering, tmp_path, "log", "talk", "--replay", "--prompt", *arguments)
 
-    refused = hearth("chat_core=2")
-    assert refused.returncode != 0 and "exists in version 1" in refused.stderr
+    refused = hearth("chat_core=3")
+    assert refused.returncode != 0 and "exists in version 2" in refused.stderr
     core = (Path(__file__).parents[3] / "prompts" / "chat_core.md").read_text()
     (data / "prompts").mkdir()
     (data / "prompts" / "chat_core.md").write_text(
-        core.replace("version = 1", "version = 2").replace("You are a helpful", "Be a terse and unhelpful")
+        core.replace("version = 2", "version = 3").replace("You are a helpful", "Be a terse and unhelpful")
     )
     try:
-        done = hearth("chat_core=2", "--json")
+        done = hearth("chat_core=3", "--json")
         assert done.returncode == 0, done.stderr
         [made] = json.loads(done.stdout)["generations"]
-        assert made["version"] == ["1", "2"]
+        assert made["version"] == ["2", "3"]
         before, now = made["prompt_tokens"]
         assert before != now > 10
-        shown = hearth("chat_core=2")
-        assert "prompt chat_core v1 → v2" in shown.stdout
-        own = json.loads(hearth("chat_core=1", "--json").stdout)["generations"]
-        assert own[0]["version"] == ["1", "1"], "what the data directory replaces is still there"
+        shown = hearth("chat_core=3")
+        assert "prompt chat_core v2 → v3" in shown.stdout
+        own = json.loads(hearth("chat_core=2", "--json").stdout)["generations"]
+        assert own[0]["version"] == ["2", "2"], "what the data directory replaces is still there"
     finally:
         (data / "prompts" / "chat_core.md").unlink()
         (data / "prompts").rmdir()

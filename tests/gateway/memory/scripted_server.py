@@ -37,7 +37,7 @@ def talker(call: GenerateCall) -> list[str]:
         return ["[]"]
     if "Pause the conversation" not in text and not text.startswith("Summarize the conversation"):
         return ["So ", "be ", "it."]
-    kept = " ".join(dict.fromkeys(re.findall(r"\w*[A-Z0-9]\w*", text)))[:600]
+    kept = ". ".join(dict.fromkeys(re.findall(r"\w*[A-Z0-9]\w*", text)))[:600]
     if call.json_schema:
         return [msgspec.json.encode({"ConversationSummary": kept}).decode()]
     return [f"{kept}."]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from gateway.memory.summaries.dialogue import dialogue, split_dialogue
 from gateway.memory.summaries.extract import extract
 from gateway.memory.summaries.items import contains, items
-from gateway.memory.summaries.keep import check, cut_at_sentence, invented, line_with, wrong_pair
+from gateway.memory.summaries.keep import check, cut_at_sentence, invented, line_with, supported, wrong_pair
 from tests.gateway.memory.test_compose import line
 
 SOURCE = """Ann: The train to Huế leaves at 18:45 and costs 1,200 dong. Please tell Bảo Trâm.
@@ -32,7 +32,7 @@ def test_items_are_names_numbers_and_identifiers() -> None:
 
 def test_what_is_lost_is_pinned_in_its_sentence() -> None:
     kept = check(SOURCE, "Ann and Bob spoke about the train to Huế.", room=200, cost=words)
-    assert kept.lost == [] and 0 < kept.share < 1
+    assert kept.lost == [] and kept.share == 1
     text = "\n".join(kept.pins)
     for item in ("18:45", "AuthService", "ann@example.org", "T-20261120-03.c2", "Trâm", "TODO"):
         assert item in text, item
@@ -47,9 +47,12 @@ def test_a_name_and_a_number_that_nobody_joined_are_found() -> None:
     source = (
         "User: My friend Kaspar2 moved.\nAssistant: Nice.\nUser: My friend Mai lives at number 22, Bo at 31."
     )
-    assert wrong_pair(source, "The friend Kaspar2 lives at number 22.") == ("Kaspar2", "22")
-    assert wrong_pair(source, "Mai lives at number 22. Kaspar2 moved, Mai stays at 22.") is None
-    assert wrong_pair(SOURCE, "Ann says that the train to Huế leaves at 18:45, and Bob has the key.") is None
+    assert wrong_pair(source.split("\n"), "The friend Kaspar2 lives at number 22.") == ("Kaspar2", "22")
+    assert wrong_pair(source.split("\n"), "Mai lives at number 22. Kaspar2 moved, Mai stays at 22.") is None
+    assert (
+        wrong_pair(SOURCE.split("\n"), "Ann says that the train to Huế leaves at 18:45, and Bob has the key.")
+        is None
+    )
 
 
 def test_what_users_said_is_pinned_first() -> None:
@@ -147,9 +150,23 @@ def test_lines_under_the_assistants_own_name_are_the_assistants() -> None:
 
 
 def test_what_the_source_does_not_say_is_invented() -> None:
-    assert invented(SOURCE, "The train leaves at 18:45, the user said, and costs 1200 dong.") is None
-    assert invented(SOURCE, "The train leaves at 19:45.") == "19:45"
-    assert invented(SOURCE, "Ann tells Bảo Trâm and Duy about the train.") == "Duy"
+    assert invented(SOURCE, "The train leaves at 18:45, the user said, and costs 1200 dong.") == []
+    assert invented(SOURCE, "The train leaves at 19:45.") == ["19:45"]
+    assert invented(SOURCE, "Ann tells Bảo Trâm and Duy about the train.") == ["Duy"]
+    assert invented("User: it comes on the 18th to Nora", "It reaches Nora's house on 18 May.") == ["May"]
+
+
+def test_sentences_that_the_source_does_not_support_are_dropped() -> None:
+    true = "The train to Huế leaves at 18:45. Ann has the key of AuthService.login."
+    told = f"It costs 1,300 dong. {true} Bob paid 1,200."
+    assert supported(SOURCE.split("\n"), told) == true
+
+
+def test_only_what_an_extract_keeps_can_be_lost() -> None:
+    kept = check(SOURCE, "They spoke.", wanted="The train to Huế leaves at 18:45.", room=0, cost=words)
+    assert set(kept.lost) == {"Huế", "18:45"} and kept.share == 0
+    kept = check(SOURCE, "The train to Huế leaves at 18:45.", wanted="Huế … 18:45", room=0, cost=words)
+    assert kept.lost == [] and kept.share == 1
 
 
 def test_a_name_is_written_once_for_lines_in_a_row() -> None:
@@ -165,3 +182,24 @@ def test_sentences_of_a_line_stay_together() -> None:
         f"{lines}\nUser: The rowing club rang. It is booked twice on the 18th.", 60, words, ("User",)
     )
     assert "The rowing club rang. It is booked twice on the 18th." in picked
+
+
+def test_what_was_decided_later_comes_with_what_it_changes() -> None:
+    """Without room for both, the former plan is left out, however much it says."""
+    plan = "User: The opening party with Trâm and Duy starts at the harbour at 17:45 on the 1st."
+    talk = "after a long evening and a lot of talk about it"
+    change = f"User: decided, {talk}, that we have the opening party later: the 12th."
+    text = f"{plan}\nUser: fine weather.\n{change}"
+    assert extract(text, 21, words, ("User",)) == "…\nUser: fine weather. …"
+    both = extract(text, 60, words, ("User",))
+    assert "1st" in both and "12th" in both
+
+
+def test_a_decision_about_what_an_earlier_summary_says_is_kept() -> None:
+    news = [f"Trâm sold {n * 7} boats to Mr. Duy{n} in Huế." for n in range(11, 40)]
+    text = "\n".join(
+        f"User: {each}" for each in [*news[:15], "ok so the opening hours changed: from 5.", *news[15:]]
+    )
+    earlier = "User: the opening hours are from 6 …"
+    assert "from 5" not in extract(text, 30, words, ("User",))
+    assert "from 5" in extract(text, 30, words, ("User",), earlier=earlier)

@@ -91,6 +91,14 @@ def test_variables_outlive_the_next_summary_and_the_last_assignment_counts() -> 
     assert "round 1: a = 1" in first
 
 
+def test_an_assignment_inside_a_sentence_counts() -> None:
+    text = with_variables(
+        "Told.", [message("HOLD_HOURS = 24"), message("changed. HOLD_HOURS = 6", 2)], (), 10_000, len
+    )
+    assert "HOLD_HOURS = 6" in text and "24" not in text
+    assert found("So `POOL_SIZE = 4` it is.") == {"POOL_SIZE": "variable"}
+
+
 def test_what_the_model_adds_must_be_in_the_source() -> None:
     model = msgspec.json.encode(
         {

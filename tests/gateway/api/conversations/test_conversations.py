@@ -34,7 +34,7 @@ def talker(call: GenerateCall) -> list[str]:
     text = text_of(call)
     if "Pause the conversation" in text or text.startswith("Summarize the conversation"):
         kept = dict.fromkeys(re.findall(r"\w*[A-Z0-9]\w*", text))
-        summary = ", ".join(kept)[:600]
+        summary = ". ".join(kept)[:600]
         return [
             msgspec.json.encode({"ConversationSummary": summary}).decode()
             if call.json_schema

@@ -265,7 +265,8 @@ async def test_an_extract_stands_in_for_a_rejected_summary_until_the_model_write
             ("extract", EXTRACT_VERSION)
         }
         assert "needs water" in live_ones[0]["text"]
-    good = f"Trees that need water: {' '.join(str(number + 10) for number in range(30))}."
+    trees = dict.fromkeys(re.findall(r"Tree (\d+)", live_ones[0]["text"]))
+    good = f"Trees that need water: {' '.join(trees)}."
     async with (
         live(small, inference) as server,
         httpx2.AsyncClient(base_url=server.url, timeout=30) as client,

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from gateway.base.resources import bundled
 from gateway.config.settings import Settings
 from gateway.inference.interface import GenerateCall, HostHealth
 from gateway.inference.speed import Speed
@@ -200,3 +201,22 @@ async def test_facts_without_room_are_recalled_when_asked_for_and_else_listed(
         assert "Miu" not in text_of(
             replies[0]
         ) and "What is known about the user:\n- pet: Has a cat" in text_of(replies[1])
+
+
+async def test_a_small_model_sees_facts_and_tasks_only_when_they_are_asked_for(settings: Settings) -> None:
+    """In its every prompt they make it talk of nothing else."""
+    scripted = ScriptedInference(learner)
+    settings.data_dir.mkdir(parents=True, exist_ok=True)
+    weights = settings.data_dir / "small.gguf"  # not the built-in model, which was trained with them
+    weights.write_bytes(bundled("models/demo/hearth-demo.gguf").read_bytes())
+    small = changed(settings, "model", name=str(weights))
+    async with in_process(small, scripted) as client:
+        name = await start(client)
+        await say(client, name, "I live in Huế. Remind me to buy the tickets.")
+        said = await say(client, name, "It rains again.")
+        assert not {"facts", "recalled", "tasks"} & said["budget"]["blocks"].keys()
+        assert any("for a small model" in left["why"] for left in said["budget"]["left_out"])
+        said = await say(client, name, "In which city do I live?")
+        assert "recalled" in said["budget"]["blocks"] and "facts" not in said["budget"]["blocks"]
+        said = await say(client, name, "What is on my list?")
+        assert "tasks" in said["budget"]["blocks"]

@@ -165,13 +165,27 @@ async def test_what_left_the_prompt_is_recalled_when_asked_for(
     turn = last[-1].content
     assert isinstance(turn, str) and turn.endswith("\n\nWhat is the name of my dentist?")
     quotes = turn.removesuffix("\n\nWhat is the name of my dentist?").splitlines()
-    assert quotes[0] == "Said earlier:" and quotes[1].endswith(f', User: "{DENTIST}"')
-    assert quotes[2].endswith(', Assistant: "So be it."') and re.match(
-        r"- \d{4}-\d\d-\d\d \d\d:\d\d, ", quotes[2]
-    )
+    assert quotes[0] == "Said earlier:" and len(quotes) == 2, "the assistant's reply is not repeated to it"
+    assert re.fullmatch(rf'- \d{{4}}-\d\d-\d\d \d\d:\d\d, User: "{DENTIST}"', quotes[1])
     for idle in ("Thanks, that is all.", "What is the capital of Mongolia?", "Tell me a joke."):
         said = await say(client, name, idle)
         assert "history" not in said["budget"]["blocks"], idle
+
+
+async def test_replies_are_only_quoted_to_who_asks_for_them(
+    client: Client, inference: ScriptedInference, settings: Settings
+) -> None:
+    name = await start(client)
+    reply = "Fry the onions slowly for twenty minutes, and enjoy your weekend in peace with your friends."
+    await say(client, name, reply, role="assistant", reply=False)
+    await say(client, name, "My sister Ines flies to Prague on Friday.", reply=False)
+    other = await start(client)
+    said = await say(client, other, "Do the onions need twenty minutes on a weekend with friends?")
+    assert "history" not in said["budget"]["blocks"]
+    said = await say(client, other, "What did you say: do the onions need twenty minutes?")
+    assert said["budget"]["blocks"]["history"] > 0
+    last = replies(inference)[-1].messages
+    assert last is not None and "Fry the onions" in str(last[-1].content)
 
 
 async def test_what_the_prompt_has_is_not_recalled(client: Client) -> None:

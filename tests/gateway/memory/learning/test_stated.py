@@ -37,6 +37,13 @@ STATED = [
     ("*draws her sword* I live in Whiterun.", []),
     ("I live in a dream\nI love the rain\nI hate the sun", []),  # verse
     ('She typed "I hate rain. I love Bob." again', []),
+    ("she texted me 'I'm pregnant, I live in Madrid now' out of nowhere", []),
+    ("mình đang ở Vũng Tàu chơi hai ngày", []),
+    ("please don't use emojis when you write to me", [
+        "instruction: use_emojis: Please don't use emojis when you write to the user.",
+    ]),
+    ("mình bị viêm xoang mấy năm nay rồi", ["health: viem_xoang: Người dùng bị viêm xoang mấy năm nay."]),
+    ("my laptop is an M2 air", ["laptop: The user's laptop is an M2 air."]),
 ]  # fmt: skip
 DENIED = [
     ("I don't live in Paris any more.", ("home_city", "Paris")),
@@ -90,6 +97,10 @@ OPEN = [task(1, "Buy the tickets"), task(2, "Mow the lawn"), task(3, "Nộp báo
         ("I don't need to buy the tickets yet", []),
         ("skip the tickets part of the speech in the hall", []),
         ("báo cáo thuế xong rồi nha", ["done 3"]),
+        ("báo cáo thuế nộp rồi, 5 trang, 2 bản in", ["done 3"]),
+        ("the tickets are done, in norwegian and english", ["done 1"]),
+        ("remind me on Friday that the bins go out", ["add The bins go out"]),
+        ("thôi bỏ vụ báo cáo thuế đi", ["cancelled 3"]),
     ],
 )
 def test_tasks_change_by_plain_words(text: str, changes: list[str]) -> None:
