@@ -174,10 +174,32 @@ class _Wanted(Struct, frozen=True):
 def resolve_model(settings: Settings, catalog: Catalog | None = None) -> ResolvedModel:
     """Find the configured model: a catalog name, a pulled ``owner/repo:file``, or the path of a GGUF file.
 
-    Raises ConfigurationError when it is unknown, missing, or not a chat model.
+    With ``upstream.urls`` it is the model of that name there. Raises ConfigurationError when it is unknown, missing, or
+    not a chat model.
     """
+    if settings.upstream.urls:
+        return upstream_model(settings.upstream.model, "chat", settings.upstream.context)
     wanted = _Wanted(settings.model.name, settings.model.context, "chat", settings.data_dir)
     return _resolve(wanted, catalog or Catalog.load())
+
+
+def upstream_model(name: str, kind: Kind, context: int = 0) -> ResolvedModel:
+    """A model on other servers, which has no file: its path is its name. A row of the catalog gives its defaults."""
+    row = Catalog.load().get(name)
+    return ResolvedModel(
+        name=name,
+        path=Path(name),
+        size_bytes=0,
+        ram_bytes=0,
+        context=context or (row.context if row else _UNKNOWN_CONTEXT[kind]),
+        context_given=bool(context),
+        cache_reason="upstream servers have their own",
+        defaults=row.defaults if row else FlowDefaults(),
+        notice=row.notice if row else None,
+        kind=kind,
+        prompts=row.prompts if row else TaskPrompts(),
+        dimensions=(row.dimensions or None) if row else None,
+    )
 
 
 def resolve_embedding_model(settings: Settings) -> ResolvedModel:

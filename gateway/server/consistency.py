@@ -42,7 +42,7 @@ def problems(settings: Settings) -> list[str]:
     found = list(contradictions(settings))
     looks: list[Callable[[], Iterator[str]]] = [
         lambda: _of_prompts(settings, load_prompts(settings.prompts_dir)),
-        lambda: _of_model(settings, resolve_model(settings)),
+        lambda: iter(()) if settings.upstream.urls else _of_model(settings, resolve_model(settings)),
         *(partial(lambda resolve: _of_file(resolve(settings)), each) for each in models_beside(settings)),
     ]
     for look in looks:
@@ -58,6 +58,7 @@ def contradictions(settings: Settings) -> Iterator[str]:
     yield from _of_memory(settings)
     yield from _of_server(settings.server)
     yield from _of_search(settings)
+    yield from _of_upstream(settings)
     if settings.ask.max_question_bytes > settings.server.max_body_bytes:
         yield _lower_or_raise(settings, "ask.max_question_bytes", "server.max_body_bytes")
     if settings.ask.target_seconds > settings.ask.deadline_seconds:
@@ -133,6 +134,25 @@ def _of_search(settings: Settings) -> Iterator[str]:
                 f"{name}.context is {section.context}, but a query needs at least {_LEAST_EMBEDDING_CONTEXT} tokens: "
                 "raise it, or set it to 0 for the model's own"
             )
+
+
+def _of_upstream(settings: Settings) -> Iterator[str]:
+    upstream = settings.upstream
+    given = {
+        "urls": (upstream.urls, "upstream.model", upstream.model),
+        "embedding_urls": (upstream.embedding_urls, "embedding.model", settings.embedding.model),
+        "rerank_urls": (upstream.rerank_urls, "rerank.model", settings.rerank.model),
+    }
+    for name, (urls, model_name, model) in given.items():
+        for url in urls:
+            if not _is_address(url):
+                yield f"upstream.{name} has {url!r}, which is no base URL: write it like http://10.0.0.2:8000"
+        if urls and not model:
+            yield f'upstream.{name} is set, but {model_name} is "": set it to the name of the model there'
+        if len(set(urls)) < len(urls):
+            yield f"upstream.{name} names a server twice: remove one of them"
+    if upstream.model and not upstream.urls:
+        yield "upstream.model is set, but upstream.urls is empty: set it to the addresses of the servers"
 
 
 def _of_prompts(settings: Settings, prompts: PromptSet) -> Iterator[str]:
@@ -214,6 +234,18 @@ def _is_network(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def _is_address(text: str) -> bool:
+    """Whether this is an http(s) URL that paths can be appended to."""
+    try:
+        parts = urlsplit(text)
+        host, _ = parts.hostname, parts.port
+    except ValueError:
+        return False
+    return bool(parts.scheme in ("http", "https") and host) and not (
+        parts.query or parts.fragment or "@" in parts.netloc
+    )
 
 
 def _is_origin(text: str) -> bool:
