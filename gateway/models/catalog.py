@@ -183,7 +183,7 @@ def resolve_model(settings: Settings, catalog: Catalog | None = None) -> Resolve
     return _resolve(wanted, catalog or Catalog.load())
 
 
-def upstream_model(name: str, kind: Kind, context: int = 0) -> ResolvedModel:
+def upstream_model(name: str, kind: Kind, context: int = 0, dimensions: int = 0) -> ResolvedModel:
     """A model on other servers, which has no file: its path is its name. A row of the catalog gives its defaults."""
     row = Catalog.load().get(name)
     return ResolvedModel(
@@ -198,7 +198,7 @@ def upstream_model(name: str, kind: Kind, context: int = 0) -> ResolvedModel:
         notice=row.notice if row else None,
         kind=kind,
         prompts=row.prompts if row else TaskPrompts(),
-        dimensions=(row.dimensions or None) if row else None,
+        dimensions=dimensions or (row.dimensions if row else 0) or None,
     )
 
 
@@ -227,9 +227,13 @@ def resolve_reranker(settings: Settings) -> ResolvedModel:
 
 
 def models_beside(settings: Settings) -> list[Callable[[Settings], ResolvedModel]]:
-    """Return what resolves each configured model other than the chat model."""
-    given = ((settings.embedding.model, resolve_embedding_model), (settings.rerank.model, resolve_reranker))
-    return [resolve for name, resolve in given if name]
+    """Return what resolves each configured model on this machine other than the chat model."""
+    remote = settings.upstream
+    given = (
+        (settings.embedding.model and not remote.embedding_urls, resolve_embedding_model),
+        (settings.rerank.model and not remote.rerank_urls, resolve_reranker),
+    )
+    return [resolve for here, resolve in given if here]
 
 
 def _resolve(wanted: _Wanted, known: Catalog) -> ResolvedModel:

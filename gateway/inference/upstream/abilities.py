@@ -22,6 +22,9 @@ _HELD = f'"{_WORD}"'
 _SCHEMA: dict[str, Any] = {"type": "string", "enum": [_WORD]}
 _GRAMMAR = f'root ::= "\\"{_WORD}\\""'
 _MESSAGES = [{"role": "user", "content": "Say hello."}]
+_TOOLS = [
+    {"type": "function", "function": {"name": _WORD, "parameters": {"type": "object", "properties": {}}}}
+]
 # Fields beyond OpenAI's that shape the sampling.
 EXTENDED: dict[str, Any] = {"top_k": 1, "min_p": 0.0}
 
@@ -40,6 +43,7 @@ class Abilities(Struct, frozen=True, kw_only=True):
     grammar: Grammars
     tokens: Counting
     prompts: PromptCounting
+    tools: bool  # its template shows tools to the model; True if that cannot be told
 
     @property
     def lacking(self) -> list[str]:
@@ -51,6 +55,7 @@ class Abilities(Struct, frozen=True, kw_only=True):
             "logprobs are refused": not self.logprobs,
             "replies under a JSON schema are checked and asked for again": self.schemas == "checked",
             "grammars are refused": self.grammar == "none",
+            "tools are refused, because its template does not show them to the model": not self.tools,
             "prompts are counted by a generation of one token": self.prompts == "generation",
         }
         return [text for text, holds in found.items() if holds]
@@ -80,7 +85,7 @@ async def probe(server: Connection, model: str, context: int, tokenizer: bool) -
 
     Raises HearthError if it cannot be reached or cannot serve the model.
     """
-    listed = await _listed(server, model)
+    listed = await listed_model(server, model)
     known = context or await _context(server, listed)
     if not known:
         raise ModelUnavailableError(
@@ -95,6 +100,7 @@ async def probe(server: Connection, model: str, context: int, tokenizer: bool) -
             "file of the model",
             code="upstream_incapable",
         )
+    prompts: PromptCounting = "gguf" if tokenizer else await _prompts(server, model)
     return Abilities(
         program=str(listed.get("owned_by") or ""),
         context=known,
@@ -105,11 +111,12 @@ async def probe(server: Connection, model: str, context: int, tokenizer: bool) -
         schemas=await _schemas(server, model),
         grammar=await _grammars(server, model),
         tokens=tokens,
-        prompts="gguf" if tokenizer else await _prompts(server, model),
+        prompts=prompts,
+        tools=await _shows_tools(server, model, prompts),
     )
 
 
-async def _listed(server: Connection, model: str) -> dict[str, Any]:
+async def listed_model(server: Connection, model: str) -> dict[str, Any]:
     """The server's entry for the model; its only one if it has another name there."""
     entries = (await server.get("/v1/models")).get("data")
     found = [each for each in entries if isinstance(each, dict)] if isinstance(entries, list) else []
@@ -199,6 +206,32 @@ async def _prompts(server: Connection, model: str) -> PromptCounting:
     if await _answers(server, "/v1/chat/completions/input_tokens", body, "input_tokens"):
         return "input_tokens"
     return "messages" if await _answers(server, "/tokenize", body, "count") else "generation"
+
+
+async def _shows_tools(server: Connection, model: str, way: PromptCounting) -> bool:
+    """Whether tools make a prompt longer: llama-server drops them for templates without tools."""
+    if way == "gguf":
+        return True
+    body = {"model": model, "messages": _MESSAGES}
+    bare = await prompt_tokens(server, way, body)
+    try:
+        return await prompt_tokens(server, way, body | {"tools": _TOOLS}) > bare
+    except LostError:
+        raise
+    except HearthError:
+        return False
+
+
+async def prompt_tokens(server: Connection, way: PromptCounting, body: dict[str, Any]) -> int:
+    """The tokens of a chat's prompt. Raises LookupError, TypeError, ValueError for a reply in another form."""
+    match way:
+        case "input_tokens":
+            return int((await server.post("/v1/chat/completions/input_tokens", body))["input_tokens"])
+        case "messages":
+            return int((await server.post("/tokenize", body))["count"])
+        case _:
+            found = await server.post("/v1/chat/completions", body | {"max_tokens": 1})
+            return int(found["usage"]["prompt_tokens"])
 
 
 def tokenize_body(way: Counting, model: str, text: str, *, ends: bool = False) -> dict[str, Any]:

@@ -15,6 +15,8 @@ from gateway.base.errors import (
 )
 
 RETRY_SECONDS = 1.0
+# What reading a reply in an unexpected form raises.
+MALFORMED = (LookupError, TypeError, ValueError, AttributeError)
 _MOST_TEXT = 500
 # Words with which servers without a code for it say that a prompt is too long.
 _TOO_LONG = ("context length", "context size", "maximum model length")
@@ -27,6 +29,10 @@ class LostError(ModelUnavailableError):
 
 def lost(url: str, reason: str) -> LostError:
     return LostError(f"the upstream server {url} {reason}; try again", retry_after=RETRY_SECONDS)
+
+
+def malformed(url: str) -> LostError:
+    return lost(url, "sent a reply in another form than OpenAI's")
 
 
 def refusal(url: str, status: int, body: bytes, key: str, retry_after: str | None = None) -> HearthError:

@@ -24,9 +24,9 @@ from gateway.inference.interface import (
 )
 from gateway.inference.process.speed_meter import SpeedMeter
 from gateway.inference.speed import Learned
-from gateway.inference.upstream.abilities import Abilities, probe, tokenize_body
+from gateway.inference.upstream.abilities import Abilities, probe, prompt_tokens, tokenize_body
 from gateway.inference.upstream.checked import ATTEMPTS, failed, found_json, instructed
-from gateway.inference.upstream.failures import LostError, lost
+from gateway.inference.upstream.failures import MALFORMED, LostError, lost, malformed
 from gateway.inference.upstream.messages import (
     Reading,
     cannot,
@@ -131,7 +131,11 @@ class UpstreamInference:
         reading = Reading(call, seed)
         async with aclosing(replica.connection.events(path, body)) as events:
             async for event in events:
-                for found in reading.read(event):
+                try:
+                    made = list(reading.read(event))
+                except MALFORMED:
+                    raise malformed(replica.url) from None
+                for found in made:
                     yield found
         ended = False
         for found in reading.end():
@@ -181,15 +185,7 @@ class UpstreamInference:
             body["tools"] = chat_tools(list(tools))
 
         async def ask(replica: Replica[Abilities], able: Abilities) -> int:
-            match able.prompts:
-                case "input_tokens":
-                    found = await replica.connection.post("/v1/chat/completions/input_tokens", body)
-                    return int(found["input_tokens"])
-                case "messages":
-                    return int((await replica.connection.post("/tokenize", body))["count"])
-                case _:
-                    found = await replica.connection.post("/v1/chat/completions", body | {"max_tokens": 1})
-                    return int(found["usage"]["prompt_tokens"])
+            return await prompt_tokens(replica.connection, able.prompts, body)
 
         return await self._ask(ask)
 
@@ -229,8 +225,8 @@ class UpstreamInference:
                 assert replica.able is not None
                 try:
                     return await ask(replica, replica.able)
-                except (LookupError, TypeError, ValueError):
-                    error: HearthError = lost(replica.url, "sent a reply in another form")
+                except MALFORMED:
+                    error: HearthError = malformed(replica.url)
                 except LostError as found:
                     error = found
                 replica.failed(error.message)

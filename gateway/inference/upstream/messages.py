@@ -71,7 +71,9 @@ def request_of(call: GenerateCall, able: Abilities, model: str, seed: int) -> tu
             raise cannot("logprobs", "reports them for chats only")
         return "/v1/completions", body | {"prompt": call.prompt}
     body["messages"] = chat_messages(call.messages)
-    if call.tools:
+    if call.tools and (able.tools or call.tool_choice != "none"):
+        if not able.tools:
+            raise cannot("tools", "does not show them to this model; start it with a chat template that does")
         body |= {"tools": chat_tools(call.tools), "tool_choice": _choice(call.tool_choice)}
         if not call.parallel_tool_calls:
             body["parallel_tool_calls"] = False

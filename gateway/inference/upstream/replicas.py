@@ -20,7 +20,7 @@ from gateway.base.errors import HearthError, ModelUnavailableError
 from gateway.inference.interface import HostState, ReplicaHealth
 from gateway.inference.process.breaker import Breaker
 from gateway.inference.upstream.connection import Connection
-from gateway.inference.upstream.failures import RETRY_SECONDS
+from gateway.inference.upstream.failures import MALFORMED, RETRY_SECONDS, malformed
 
 log = structlog.get_logger(__name__)
 
@@ -155,7 +155,7 @@ class Replicas(Generic[A]):
             try:
                 await asyncio.sleep(replica.breaker.retry_after() or 0)
                 replica.lost.clear()
-                replica.able = await self._probe(replica.connection)
+                replica.able = await self._probed(replica.connection)
             except HearthError as error:
                 if error.message != replica.problem:
                     log.warning("upstream_not_ready", url=replica.url, problem=error.message)
@@ -169,6 +169,12 @@ class Replicas(Generic[A]):
             self._change()
             await replica.lost.wait()
             self._change()
+
+    async def _probed(self, connection: Connection) -> A:
+        try:
+            return await self._probe(connection)
+        except MALFORMED:
+            raise malformed(connection.url) from None
 
     def _change(self) -> None:
         self._changed.set()
