@@ -87,11 +87,12 @@ class Connection:
                         self.url, response.status_code, found, self._key, response.headers.get("retry-after")
                     )
                 yield response
-        except httpx2.TimeoutException as error:
-            reason = "cannot be reached" if isinstance(error, httpx2.ConnectTimeout) else "is silent"
-            raise lost(self.url, reason) from None
+        except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
+            raise lost(self.url, f"cannot be reached ({str(error) or 'no answer'})") from None
+        except httpx2.TimeoutException:
+            raise lost(self.url, "is silent for longer than upstream.silence_seconds") from None
         except httpx2.TransportError as error:
-            raise lost(self.url, f"cannot be reached ({str(error) or type(error).__name__})") from None
+            raise lost(self.url, f"broke the connection ({str(error) or type(error).__name__})") from None
         except httpx2.InvalidURL:
             raise lost(self.url, "has no valid address") from None
 

@@ -28,7 +28,7 @@ from gateway.inference.upstream.abilities import Abilities, probe, prompt_tokens
 from gateway.inference.upstream.checked import ATTEMPTS, failed, found_json, instructed
 from gateway.inference.upstream.failures import MALFORMED, LostError, lost, malformed
 from gateway.inference.upstream.messages import (
-    Reading,
+    ReplyEvents,
     cannot,
     chat_messages,
     chat_tools,
@@ -128,7 +128,7 @@ class UpstreamInference:
     ) -> AsyncGenerator[GenerationEvent, None]:
         seed = call.sampling.seed if call.sampling.seed is not None else secrets.randbits(31)
         path, body = request_of(call, able, self._settings.model, seed)
-        reading = Reading(call, seed)
+        reading = ReplyEvents(call, seed)
         async with aclosing(replica.connection.events(path, body)) as events:
             async for event in events:
                 try:

@@ -182,7 +182,7 @@ def _choice(choice: str) -> object:
     return {"type": "function", "function": {"name": name}} if name else kind
 
 
-class Reading:
+class ReplyEvents:
     """Turns the events of one stream into those of a generation. Times are monotonic seconds."""
 
     def __init__(self, call: GenerateCall, seed: int) -> None:

@@ -1,0 +1,368 @@
+"""A gateway in front of OpenAI-compatible servers, seen from its own API."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from gateway.base.errors import HearthError
+from gateway.config.settings import Settings, UpstreamSettings
+from gateway.config.sources import flatten
+from gateway.inference.interface import GenerateCall
+from gateway.inference.upstream.inference import UpstreamInference
+from gateway.server.consistency import contradictions
+from model_host.protocol import Delta, Finished, Message
+from tests.gateway.inference.upstream.conftest import World
+from tests.gateway.inference.upstream.fake import FakeServer, serving
+from tests.waiting import until
+
+SCHEMA = {
+    "type": "object",
+    "properties": {"n": {"type": "integer"}},
+    "required": ["n"],
+    "additionalProperties": False,
+}
+HELLO = [Message("user", "Hi")]
+
+
+def chat(text: str = "Hi", **fields: Any) -> dict[str, Any]:
+    return {"messages": [{"role": "user", "content": text}], **fields}
+
+
+def with_schema(schema: dict[str, Any]) -> dict[str, Any]:
+    return {"response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}}}
+
+
+async def completed(client: httpx2.AsyncClient, body: dict[str, Any]) -> Any:
+    reply = await client.post("/v1/chat/completions", json=body)
+    assert reply.status_code == 200, reply.text
+    return reply.json()
+
+
+async def events_of(inference: UpstreamInference, call: GenerateCall) -> list[Any]:
+    return [event async for event in inference.generate(call)]
+
+
+def text_in(events: list[Any]) -> str:
+    return "".join(event.text for event in events if isinstance(event, Delta))
+
+
+async def test_a_chat_is_answered_and_counted(world: World) -> None:
+    fake = await world.fake()
+    client = await world.gateway(fake)
+    reply = await completed(client, chat(temperature=0.3, max_tokens=50, stop=["x"], top_k=5))
+    assert reply["choices"][0]["message"]["content"] == "hello there friend"
+    assert reply["usage"]["prompt_tokens"] == 9
+    assert reply["usage"]["prompt_tokens_details"] == {"cached_tokens": 3}
+    (sent,) = fake.chats
+    assert sent["messages"] == [{"role": "user", "content": "Hi"}]
+    wanted = {"model": "m", "temperature": 0.3, "max_tokens": 50, "stop": ["x"], "top_k": 5}
+    assert wanted.items() <= sent.items()
+
+
+async def test_what_a_server_can_do_is_probed_and_shown(world: World) -> None:
+    fakes = [
+        await world.fake(),
+        await world.fake(program="", held=set(), knows=set(), streams=False, tokenize="content"),
+    ]
+    inference = world.inference(*fakes)
+    await until_ready(inference, 2)
+    first, second = [each.abilities for each in inference.health().replicas]
+    client = await world.gateway(fakes[0])
+    await client.post("/admin/host/warm")
+    (shown,) = (await client.get("/admin/health")).json()["upstream"]
+    assert (shown["url"], shown["state"], shown["abilities"]) == (fakes[0].url, "ready", first)
+    assert first == {
+        "program": "vllm",
+        "context": 4096,
+        "streaming": True,
+        "usage": True,
+        "sampling": True,
+        "logprobs": False,
+        "schemas": "structured_outputs",
+        "grammar": "structured_outputs",
+        "tokens": "prompt",
+        "prompts": "messages",
+        "tools": True,
+    }
+    changed = {name for name in first if first[name] != second[name]}
+    assert changed == {"program", "streaming", "sampling", "schemas", "grammar", "tokens", "prompts", "tools"}
+    assert (second["schemas"], second["grammar"], second["prompts"]) == ("checked", "none", "generation")
+
+
+@pytest.mark.parametrize("way", ["response_format", "structured_outputs", "guided_json"])
+async def test_a_schema_is_sent_as_the_server_takes_it(world: World, way: str) -> None:
+    fake = await world.fake(held={way}, replies=['{"n": 3}'])
+    client = await world.gateway(fake)
+    reply = await completed(client, chat(**with_schema(SCHEMA)))
+    assert reply["choices"][0]["message"]["content"] == '{"n": 3}'
+    assert len(fake.chats) == 1
+    assert SCHEMA in _values(fake.chats[0][way])
+
+
+def _values(found: Any) -> list[Any]:
+    return (
+        [found, *(inner for each in found.values() for inner in _values(each))]
+        if isinstance(found, dict)
+        else []
+    )
+
+
+async def test_json_that_cannot_be_enforced_is_checked_and_asked_for_again(world: World) -> None:
+    fake = await world.fake(held=set(), replies=["Sure: three", '```json\n{"n": "3"}\n```', ' {"n": 3} '])
+    client = await world.gateway(fake)
+    reply = await completed(client, chat(**with_schema(SCHEMA)))
+    assert reply["choices"][0]["message"]["content"] == '{"n": 3}'
+    said = [each["messages"][-1]["content"] for each in fake.chats]
+    assert json.dumps(SCHEMA) in said[0]
+    assert "it is not JSON: Sure: three" in said[1]
+    assert "$.n is not of the type integer" in said[2]
+
+
+async def test_json_that_never_fits_is_an_error_that_says_why(world: World) -> None:
+    fake = await world.fake(held=set(), replies=["no"] * 3)
+    client = await world.gateway(fake)
+    reply = await client.post("/v1/chat/completions", json=chat(**with_schema(SCHEMA)))
+    assert (reply.status_code, reply.json()["error"]["code"]) == (503, "upstream_json")
+    assert "3 replies did not fit: it is not JSON" in reply.json()["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "field"),
+    [
+        ({"grammar": 'root ::= "a"'}, "grammar"),
+        ({"logprobs": True}, "logprobs"),
+        ({"tools": [{"type": "function", "function": {"name": "f"}}]}, "tools"),
+        ({"repeat_penalty": 1.2}, "repeat_penalty"),
+        ({"min_tokens": 2}, "min_tokens"),
+        ({"ignore_eos": True}, "ignore_eos"),
+    ],
+)
+async def test_what_a_server_cannot_do_is_refused_by_name(
+    world: World, fields: dict[str, Any], field: str
+) -> None:
+    fake = await world.fake(program="", held=set(), shows_tools=False)
+    client = await world.gateway(fake)
+    reply = await client.post("/v1/chat/completions", json=chat(**fields))
+    assert reply.status_code == 400
+    assert (reply.json()["error"]["code"], reply.json()["error"]["param"]) == ("upstream_incapable", field)
+    assert fake.chats == []
+
+
+async def test_a_server_without_token_counts_is_not_used(world: World) -> None:
+    fake = await world.fake(tokenize="")
+    client = await world.gateway(fake)
+    reply = await client.post("/v1/chat/completions", json=chat())
+    assert reply.status_code == 503
+    assert "set upstream.tokenizer to a GGUF file" in reply.json()["error"]["message"]
+
+
+async def test_a_wrong_key_is_named_and_no_key_is_shown(world: World) -> None:
+    fake = await world.fake(key="sk-right")
+    client = await world.gateway(fake, key="sk-wrong")
+    reply = await client.post("/v1/chat/completions", json=chat())
+    assert reply.status_code == 503
+    assert "set upstream.key" in reply.json()["error"]["message"]
+    shown = reply.text + (await client.get("/admin/health")).text
+    assert "sk-" not in shown
+
+
+async def test_a_server_lost_in_the_middle_ends_its_stream_with_a_retriable_error(world: World) -> None:
+    fake = await world.fake(drop_after=1)
+    client = await world.gateway(fake)
+    reply = await client.post("/v1/chat/completions", json=chat(stream=True))
+    last = json.loads(reply.text.strip().split("data: ")[-2])
+    assert last["error"]["code"] == "model_unavailable"
+    assert "try again" in last["error"]["message"]
+    assert len(fake.chats) == 1  # a client has seen text: it is not sent again
+    fake.drop_after = None
+    assert (await completed(client, chat()))["choices"][0]["message"]["content"] == "hello there friend"
+
+
+async def test_a_server_lost_before_the_first_token_costs_no_request(world: World) -> None:
+    fakes = [await world.fake(drop_after=0), await world.fake()]
+    inference = world.inference(*fakes)
+    await until_ready(inference, 2)
+    for number in range(8):
+        call = GenerateCall(id="x", messages=[Message("user", f"Hi {number}")])
+        assert text_in(await events_of(inference, call)) == "hello there friend"
+    assert len(fakes[1].chats) == 8
+    assert fakes[0].chats
+
+
+@pytest.mark.parametrize(("status", "kind"), [(429, 503), (503, 503), (500, 503), (400, 400)])
+async def test_refusals_keep_their_kind(world: World, status: int, kind: int) -> None:
+    fake = await world.fake(status=status)
+    client = await world.gateway(fake)
+    reply = await client.post("/v1/chat/completions", json=chat())
+    assert reply.status_code == kind
+    assert "told to fail" in reply.json()["error"]["message"]
+    assert ("retry-after" in reply.headers) == (kind == 503)
+
+
+async def test_a_busy_server_is_replaced_by_another_one(world: World) -> None:
+    fakes = [await world.fake(status=429), await world.fake()]
+    inference = world.inference(*fakes)
+    await until_ready(inference, 2)
+    for number in range(8):
+        call = GenerateCall(id="x", messages=[Message("user", f"Hi {number}")])
+        assert text_in(await events_of(inference, call)) == "hello there friend"
+    assert inference.health().state == "ready"
+    assert all(each.failures == 0 for each in inference.health().replicas)
+
+
+async def test_a_dead_server_is_left_out_and_comes_back(world: World) -> None:
+    alive = await world.fake()
+    async with serving(FakeServer()) as dying:
+        port = int(dying.url.rpartition(":")[2])
+        inference = world.inference(alive, dying)
+        await until_ready(inference, 2)
+    for number in range(8):
+        await events_of(inference, GenerateCall(id="x", messages=[Message("user", f"Hi {number}")]))
+    states = {each.url: each.state for each in inference.health().replicas}
+    assert states == {alive.url: "ready", dying.url: "broken"}
+    assert len(alive.chats) == 8
+    again = await world.fake(port)
+    await until_ready(inference, 2)
+    assert again.probes  # it may be another program now
+
+
+async def until_ready(inference: UpstreamInference, count: int) -> None:
+    inference.start()
+    await until(lambda: sum(each.state == "ready" for each in inference.health().replicas) == count)
+
+
+async def test_without_any_server_requests_fail_at_once_and_readyz_says_so(world: World) -> None:
+    async with serving(FakeServer()) as gone:
+        pass
+    client = await world.gateway(gone)
+    reply = await client.post("/v1/chat/completions", json=chat())
+    assert reply.status_code == 503
+    assert gone.url in reply.json()["error"]["message"]
+    assert reply.headers["retry-after"]
+    assert (await client.get("/readyz")).status_code == 503
+    assert (await client.get("/admin/health")).json()["status"] == "degraded"
+
+
+async def test_closing_a_generation_closes_its_connection(world: World) -> None:
+    fake = await world.fake()
+    inference = world.inference(fake)
+    events = inference.generate(GenerateCall(id="x", messages=HELLO))
+    await anext(events)
+    fake.gate.clear()
+    while not isinstance(await anext(events), Delta):
+        pass
+    await events.aclose()
+    fake.gate.set()
+    await until(lambda: fake.open == 0)
+    assert inference.health().open_requests == 0
+
+
+async def test_requests_of_one_conversation_go_to_one_server(world: World) -> None:
+    fakes = [await world.fake() for _ in range(3)]
+    inference = world.inference(*fakes)
+    await until_ready(inference, 3)
+    for _ in range(4):
+        for number in range(12):
+            turns = [Message("system", "You help."), Message("user", f"Conversation {number}")]
+            await events_of(inference, GenerateCall(id="x", messages=turns))
+    heads = [{each["messages"][1]["content"] for each in fake.chats} for fake in fakes]
+    assert sum(map(len, heads)) == 12  # no conversation is on two servers
+    assert all(heads)
+
+
+async def test_a_server_takes_no_more_than_its_share(world: World) -> None:
+    fakes = [await world.fake() for _ in range(2)]
+    inference = world.inference(*fakes)
+    await until_ready(inference, 2)
+    for fake in fakes:
+        fake.gate.clear()
+    calls = [events_of(inference, GenerateCall(id="x", messages=HELLO)) for _ in range(8)]
+    tasks = [asyncio.create_task(call) for call in calls]
+    await until(lambda: sum(fake.open for fake in fakes) == 8)
+    assert max(fake.open for fake in fakes) <= 5  # 1.25 times four
+    for fake in fakes:
+        fake.gate.set()
+    await asyncio.gather(*tasks)
+
+
+async def test_background_requests_leave_room_for_chats(world: World) -> None:
+    fake = await world.fake()
+    inference = world.inference(fake, background=1)
+    await until_ready(inference, 1)
+    fake.gate.clear()
+    background = [GenerateCall(id="x", messages=HELLO, lane="background") for _ in range(3)]
+    tasks = [asyncio.create_task(events_of(inference, call)) for call in background]
+    await until(lambda: fake.open == 1)
+    tasks.append(asyncio.create_task(events_of(inference, GenerateCall(id="x", messages=HELLO))))
+    await until(lambda: fake.open == 2)
+    assert inference.health().waiting == 2
+    fake.gate.set()
+    ends = [events[-1] for events in await asyncio.gather(*tasks)]
+    assert all(isinstance(end, Finished) for end in ends)
+    assert fake.most_open == 2
+
+
+async def test_the_speed_is_learned_from_replies(world: World) -> None:
+    fake = await world.fake(replies=["word " * 40])
+    inference = world.inference(fake)
+    assert inference.health().speed is None
+    await events_of(inference, GenerateCall(id="x", messages=HELLO))
+    assert inference.health().speed is not None
+
+
+async def test_a_reply_in_another_form_is_an_error(world: World) -> None:
+    fake = await world.fake(program="vllm")
+    inference = world.inference(fake)
+    await inference.warm()
+    fake.tokenize = ""
+    with pytest.raises(HearthError):
+        await inference.count(["some text"])
+
+
+async def test_counts_are_asked_once(world: World) -> None:
+    fake = await world.fake()
+    inference = world.inference(fake)
+    assert await inference.count(["a b", "c", "a b"]) == [2, 1, 2]
+    fake.tokenize = ""
+    assert await inference.count(["c", "a b"]) == [1, 2]
+
+
+async def test_a_conversation_loses_nothing_when_its_server_is_lost(world: World) -> None:
+    fake = await world.fake(drop_after=1)
+    client = await world.gateway(fake)
+    made = (await client.post("/v1/conversations", json={})).json()["id"]
+    path = f"/v1/conversations/{made}/messages"
+    failed = await client.post(path, json={"text": "My cat is called Miez."})
+    assert failed.status_code == 503
+    assert "retry-after" in failed.headers
+    fake.drop_after = None
+    reply = await client.post(path, json={"text": "What is my cat called?"})
+    assert reply.status_code < 300, reply.text
+    assert any("Miez" in each["content"] for each in fake.chats[-1]["messages"])
+    kept = (await client.get(path)).json()["data"]
+    said = [each["text"] for each in kept if each["role"] == "user"]
+    assert said == ["My cat is called Miez.", "What is my cat called?"]
+
+
+def test_settings_that_contradict_are_named() -> None:
+    def found(**upstream: Any) -> str:
+        return "\n".join(contradictions(Settings(data_dir=Path(), upstream=UpstreamSettings(**upstream))))
+
+    assert "no base URL" in found(urls=["ftp://x"], model="m")
+    assert "no base URL" in found(urls=["http://user@x"], model="m")
+    assert 'upstream.model is ""' in found(urls=["http://x"])
+    assert "twice" in found(urls=["http://x", "http://x"], model="m")
+    assert "upstream.urls is empty" in found(model="m")
+    assert 'embedding.model is ""' in found(embedding_urls=["http://x"])
+    assert found(urls=["http://x:1/prefix/v1", "https://y"], model="m") == ""
+
+
+def test_the_key_is_masked_where_settings_are_shown() -> None:
+    settings = Settings(data_dir=Path(), upstream=UpstreamSettings(key="sk-1"))
+    assert flatten(settings)["upstream.key"] == "[redacted]"
