@@ -188,11 +188,12 @@ async def test_a_server_lost_before_the_first_token_costs_no_request(world: Worl
     fakes = [await world.fake(drop_after=0), await world.fake()]
     inference = world.inference(*fakes)
     await until_ready(inference, 2)
-    for number in range(8):
-        call = GenerateCall(id="x", messages=[Message("user", f"Hi {number}")])
+    sent = 0
+    while not fakes[0].chats:  # its turn comes: the order of servers differs by conversation
+        sent += 1
+        call = GenerateCall(id="x", messages=[Message("user", f"Hi {sent}")])
         assert text_in(await events_of(inference, call)) == "hello there friend"
-    assert len(fakes[1].chats) == 8
-    assert fakes[0].chats
+    assert len(fakes[1].chats) == sent
 
 
 @pytest.mark.parametrize(("status", "kind"), [(429, 503), (503, 503), (500, 503), (400, 400)])
@@ -209,11 +210,12 @@ async def test_a_busy_server_is_replaced_by_another_one(world: World) -> None:
     fakes = [await world.fake(status=429), await world.fake()]
     inference = world.inference(*fakes)
     await until_ready(inference, 2)
-    for number in range(8):
-        call = GenerateCall(id="x", messages=[Message("user", f"Hi {number}")])
+    sent = 0
+    while not fakes[0].chats:
+        sent += 1
+        call = GenerateCall(id="x", messages=[Message("user", f"Hi {sent}")])
         assert text_in(await events_of(inference, call)) == "hello there friend"
-    assert inference.health().state == "ready"
-    assert all(each.failures == 0 for each in inference.health().replicas)
+    assert [each.failures for each in inference.health().replicas] == [0, 0]
 
 
 async def test_a_dead_server_is_left_out_and_comes_back(world: World) -> None:
@@ -222,11 +224,13 @@ async def test_a_dead_server_is_left_out_and_comes_back(world: World) -> None:
         port = int(dying.url.rpartition(":")[2])
         inference = world.inference(alive, dying)
         await until_ready(inference, 2)
-    for number in range(8):
-        await events_of(inference, GenerateCall(id="x", messages=[Message("user", f"Hi {number}")]))
+    sent = 0
+    while not any(each.state == "broken" for each in inference.health().replicas):
+        sent += 1
+        await events_of(inference, GenerateCall(id="x", messages=[Message("user", f"Hi {sent}")]))
     states = {each.url: each.state for each in inference.health().replicas}
     assert states == {alive.url: "ready", dying.url: "broken"}
-    assert len(alive.chats) == 8
+    assert len(alive.chats) == sent
     again = await world.fake(port)
     await until_ready(inference, 2)
     assert again.probes  # it may be another program now
@@ -273,7 +277,6 @@ async def test_requests_of_one_conversation_go_to_one_server(world: World) -> No
             await events_of(inference, GenerateCall(id="x", messages=turns))
     heads = [{each["messages"][1]["content"] for each in fake.chats} for fake in fakes]
     assert sum(map(len, heads)) == 12  # no conversation is on two servers
-    assert all(heads)
 
 
 async def test_a_server_takes_no_more_than_its_share(world: World) -> None:
