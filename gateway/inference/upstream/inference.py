@@ -8,9 +8,11 @@ import secrets
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing, nullcontext
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from gateway.base.aio import side_by_side
+from msgspec.structs import replace
+
+from gateway.base.aio import side_by_side, stop
 from gateway.base.errors import HearthError, OverloadedError
 from gateway.config.settings import UpstreamSettings
 from gateway.inference.counts import CountCache
@@ -129,20 +131,44 @@ class UpstreamInference:
         seed = call.sampling.seed if call.sampling.seed is not None else secrets.randbits(31)
         path, body = request_of(call, able, self._settings.model, seed)
         reading = ReplyEvents(call, seed)
-        async with aclosing(replica.connection.events(path, body)) as events:
-            async for event in events:
-                try:
-                    made = list(reading.read(event))
-                except MALFORMED:
-                    raise malformed(replica.url) from None
-                for found in made:
-                    yield found
+        counting = [asyncio.create_task(self._prompt_tokens(replica, able, call))]
+        try:
+            async with aclosing(replica.connection.events(path, body)) as events:
+                async for event in events:
+                    try:
+                        made = list(reading.read(event))
+                    except MALFORMED:
+                        raise malformed(replica.url) from None
+                    for found in made:
+                        if isinstance(found, Started) and not found.prompt_tokens:
+                            found = replace(found, prompt_tokens=await counting[0])
+                        yield found
+        finally:
+            await stop(counting)
         ended = False
         for found in reading.end():
             ended = True
             yield found
         if not ended:
             raise lost(replica.url, "ended its reply without a reason")
+
+    async def _prompt_tokens(self, replica: Replica[Abilities], able: Abilities, call: GenerateCall) -> int:
+        """The tokens of a call's prompt where its stream tells them only at its end; 0 if unknown."""
+        told = able.program in ("vllm", "llamacpp") or able.prompts in ("gguf", "generation")
+        if told or call.messages is None:
+            return 0
+        try:
+            return await self._count_prompt(replica, able, call.messages, call.tools)
+        except (HearthError, *MALFORMED):
+            return 0
+
+    async def _count_prompt(
+        self, replica: Replica[Abilities], able: Abilities, messages: list[Message], tools: Sequence[Tool]
+    ) -> int:
+        body: dict[str, Any] = {"model": self._settings.model, "messages": chat_messages(messages)}
+        if tools:
+            body["tools"] = chat_tools(tools)
+        return await prompt_tokens(replica.connection, able.prompts, body)
 
     async def _checked(
         self, replica: Replica[Abilities], able: Abilities, call: GenerateCall
@@ -180,14 +206,7 @@ class UpstreamInference:
     ) -> int:
         if self._counter is not None:
             return await self._counter.count_prompt(messages, tools=tools)
-        body = {"model": self._settings.model, "messages": chat_messages(messages)}
-        if tools:
-            body["tools"] = chat_tools(list(tools))
-
-        async def ask(replica: Replica[Abilities], able: Abilities) -> int:
-            return await prompt_tokens(replica.connection, able.prompts, body)
-
-        return await self._ask(ask)
+        return await self._ask(lambda replica, able: self._count_prompt(replica, able, messages, tools))
 
     async def tokenize(self, text: str, *, ends: bool = False, keep_alive: KeepAlive = None) -> list[int]:
         if self._counter is not None:

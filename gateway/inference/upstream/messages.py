@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from gateway.base.errors import InvalidRequestError
@@ -59,6 +59,8 @@ def request_of(call: GenerateCall, able: Abilities, model: str, seed: int) -> tu
         optional["priority"] = call.lane
     elif able.program == "llamacpp":
         optional["return_progress"] = able.streaming or None
+    elif able.program == "vllm" and "stream_options" in body:
+        body["stream_options"]["continuous_usage_stats"] = True
     body |= {name: value for name, value in optional.items() if value is not None}
     if call.json_schema is not None:
         body |= with_schema(able.schemas, _object(call.json_schema))
@@ -162,7 +164,7 @@ def _message(message: Message) -> dict[str, Any]:
     return made
 
 
-def chat_tools(tools: list[Tool]) -> list[dict[str, Any]]:
+def chat_tools(tools: Sequence[Tool]) -> list[dict[str, Any]]:
     return [
         {
             "type": "function",
