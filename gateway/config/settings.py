@@ -89,7 +89,8 @@ class UpstreamSettings(Struct, frozen=True, forbid_unknown_fields=True):
     model: str = ""
     # Maximum tokens of a request with its reply. 0: what the servers report.
     context: Annotated[int, Meta(ge=0, le=10_000_000)] = 0
-    # A GGUF file whose tokenizer and chat template count tokens, for servers that cannot. "": the servers count.
+    # As model.name: a model with the same tokenizer and chat template, loaded here to count tokens for servers that
+    # cannot. "": the servers count.
     tokenizer: str = ""
     # Requests of the background lane (summaries, facts, tasks) at once to each server, so that chats stay ahead.
     background: Positive = 1

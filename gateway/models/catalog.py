@@ -13,7 +13,7 @@ from msgspec import Meta, Struct
 
 from gateway.base.errors import ConfigurationError
 from gateway.base.resources import bundled
-from gateway.config.settings import Settings
+from gateway.config.settings import Settings, UpstreamSettings
 from gateway.models.gguf_header import header_pairs, kv_cache_bytes, trained_context
 
 # For files that are not in the catalog. The KV bytes per cell, for headers without the shape, are those of a 4B Gemma 3
@@ -181,6 +181,16 @@ def resolve_model(settings: Settings, catalog: Catalog | None = None) -> Resolve
         return upstream_model(settings.upstream.model, "chat", settings.upstream.context)
     wanted = _Wanted(settings.model.name, settings.model.context, "chat", settings.data_dir)
     return _resolve(wanted, catalog or Catalog.load())
+
+
+def tokenizer_settings(settings: Settings) -> Settings | None:
+    """The settings of the local host that counts tokens for upstream servers; None without ``upstream.tokenizer``."""
+    name = settings.upstream.tokenizer
+    if not (name and settings.upstream.urls):
+        return None
+    small = {"context": 512, "parallel": 1, "threads": 1, "snapshot_bytes": 0, "shared_snapshot_bytes": 0}
+    model = msgspec.structs.replace(settings.model, name=name, **small)
+    return msgspec.structs.replace(settings, model=model, upstream=UpstreamSettings())
 
 
 def upstream_model(name: str, kind: Kind, context: int = 0, dimensions: int = 0) -> ResolvedModel:

@@ -64,7 +64,7 @@ from gateway.memory.context import MemoryParts
 from gateway.memory.history import MessageDocuments
 from gateway.memory.learning.recall import FactDocuments
 from gateway.memory.service import Conversations
-from gateway.models.catalog import Kind, ResolvedModel, resolve_model
+from gateway.models.catalog import Kind, ResolvedModel, resolve_model, tokenizer_settings
 from gateway.models.prompts import PromptSet, load_prompts
 from gateway.models.served import ServedModel
 from gateway.server.consistency import check
@@ -274,7 +274,11 @@ def make_upstream(settings: Settings) -> Inference:
     # Late, because servers with a local model do not need it.
     from gateway.inference.upstream.inference import UpstreamInference
 
-    upstream = UpstreamInference(settings.upstream)
+    tokenizer = tokenizer_settings(settings)
+    counter = None
+    if tokenizer is not None:
+        counter = HostInference(partial(resolve_model, tokenizer), tokenizer.model)
+    upstream = UpstreamInference(settings.upstream, counter)
     upstream.start()
     return upstream
 

@@ -17,7 +17,7 @@ from gateway.base.errors import ConfigurationError
 from gateway.config.settings import ServerSettings, Settings
 from gateway.config.sources import flatten
 from gateway.memory.planning.budget import MIN_CONTEXT, time_zone
-from gateway.models.catalog import Catalog, ResolvedModel, models_beside, resolve_model
+from gateway.models.catalog import Catalog, ResolvedModel, models_beside, resolve_model, tokenizer_settings
 from gateway.models.gguf_header import chat_template, header_pairs, is_gguf
 from gateway.models.prompts import PromptSet, load_prompts
 from gateway.wiki.remote.addresses import api_address
@@ -33,6 +33,7 @@ def check(settings: Settings, prompts: PromptSet, model: ResolvedModel | None) -
     found = [*contradictions(settings), *_of_prompts(settings, prompts)]
     if model is not None:
         found += _of_model(settings, model)
+    found += _of_tokenizer(settings)
     if found:
         raise ConfigurationError("\n".join(found), code="contradictory_settings")
 
@@ -44,6 +45,7 @@ def problems(settings: Settings) -> list[str]:
         lambda: _of_prompts(settings, load_prompts(settings.prompts_dir)),
         lambda: iter(()) if settings.upstream.urls else _of_model(settings, resolve_model(settings)),
         *(partial(lambda resolve: _of_file(resolve(settings)), each) for each in models_beside(settings)),
+        lambda: _of_tokenizer(settings),
     ]
     for look in looks:
         try:
@@ -234,6 +236,15 @@ def _is_network(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def _of_tokenizer(settings: Settings) -> Iterator[str]:
+    wanted = tokenizer_settings(settings)
+    if wanted is not None:
+        try:
+            yield from _of_file(resolve_model(wanted))
+        except ConfigurationError as error:
+            yield f"upstream.tokenizer: {error.message}"
 
 
 def _is_address(text: str) -> bool:

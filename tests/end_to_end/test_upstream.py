@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -92,3 +93,52 @@ def test_an_upstream_killed_in_the_middle_of_a_stream_loses_nothing(
     kept = front.client.get(path).json()["data"]
     said = [each["text"] for each in kept if each["role"] == "user"]
     assert said == ["first", "second", "fourth"]  # the third one was refused
+
+
+def test_vectors_and_scores_come_from_the_upstream(
+    start_server: StartServer, tiny_embedding_model: Path, tiny_reranker: Path
+) -> None:
+    models = {"EMBEDDING__MODEL": tiny_embedding_model, "RERANK__MODEL": tiny_reranker}
+    behind = start_server(env={f"HEARTH_{name}": str(path) for name, path in models.items()})
+    names = {f"HEARTH_{name}": path.stem for name, path in models.items()}
+    urls = {f"HEARTH_UPSTREAM__{name}_URLS": behind.url for name in ("EMBEDDING", "RERANK")}
+    front = start_server(env=names | urls)
+    texts = ["a car", "a boat on the water", "a plane"]
+    asked = ("/v1/embeddings", {"model": tiny_embedding_model.stem, "input": texts})
+    ranked = ("/v1/rerank", {"model": tiny_reranker.stem, "query": "boat", "documents": texts})
+    for path, body in (asked, ranked):
+        there, here = (server.client.post(path, json=body) for server in (behind, front))
+        assert (there.status_code, here.status_code) == (200, 200), here.text
+        for a, b in zip(_numbers(there.json()), _numbers(here.json()), strict=True):
+            assert a == pytest.approx(b, abs=0.02)  # batching changes a random model's digits
+        assert there.json()["usage"] == here.json()["usage"]
+    health = front.health()
+    assert health["embedding"]["host"]["pid"] is None
+    assert health["rerank"]["host"]["state"] == "ready"
+    shorter = front.client.post(asked[0], json=asked[1] | {"dimensions": 4}).json()["data"][0]["embedding"]
+    assert sum(number * number for number in shorter) == pytest.approx(1.0, abs=1e-5)
+    behind.kill()
+    refused = front.client.post(asked[0], json=asked[1])
+    assert refused.status_code == 503
+    assert "try again" in refused.text
+
+
+def _numbers(reply: Any) -> list[float]:
+    if "data" in reply:
+        return [number for each in reply["data"] for number in each["embedding"]]
+    return [each["relevance_score"] for each in sorted(reply["results"], key=lambda each: int(each["index"]))]
+
+
+def test_a_local_tokenizer_counts_for_a_server_that_cannot(
+    start_server: StartServer, upstream: Server, tiny_model: Path
+) -> None:
+    env = {"HEARTH_UPSTREAM__URLS": upstream.url, "HEARTH_UPSTREAM__MODEL": "tiny"}
+    front = start_server(env=env | {"HEARTH_UPSTREAM__TOKENIZER": str(tiny_model)})
+    long = {"messages": [{"role": "user", "content": "hello there " * 600}]}
+    counts = [
+        server.client.post("/v1/chat/completions/input_tokens", json=long).json()["input_tokens"]
+        for server in (upstream, front)
+    ]
+    assert counts[0] == counts[1] > 1000
+    assert len(front.children()) >= 1
+    assert front.health()["upstream"][0]["abilities"]["tokens"] == "gguf"

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from gateway.base.errors import HearthError, InvalidRequestError, ModelUnavailableError
 from gateway.inference.upstream.connection import Connection
-from gateway.inference.upstream.failures import LostError
+from gateway.inference.upstream.failures import MALFORMED, LostError, malformed
 
 Schemas = Literal["response_format", "structured_outputs", "guided_json", "checked"]
 Grammars = Literal["grammar", "structured_outputs", "guided_grammar", "none"]
@@ -85,6 +85,13 @@ async def probe(server: Connection, model: str, context: int, tokenizer: bool) -
 
     Raises HearthError if it cannot be reached or cannot serve the model.
     """
+    try:
+        return await _probe(server, model, context, tokenizer)
+    except MALFORMED:
+        raise malformed(server.url) from None
+
+
+async def _probe(server: Connection, model: str, context: int, tokenizer: bool) -> Abilities:
     listed = await listed_model(server, model)
     known = context or await _context(server, listed)
     if not known:
@@ -95,6 +102,7 @@ async def probe(server: Connection, model: str, context: int, tokenizer: bool) -
     streaming, usage, sampling, logprobs = await _streams(server, model)
     tokens: Counting = "gguf" if tokenizer else await _tokens(server, model)
     if tokens == "none":
+        # Without counts no prompt could be fitted to the context.
         raise ModelUnavailableError(
             f"the upstream server {server.url} does not count tokens (no /tokenize): set upstream.tokenizer to a GGUF "
             "file of the model",

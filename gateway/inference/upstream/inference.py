@@ -301,7 +301,9 @@ class UpstreamInference:
         await self._replicas.pick(None)
 
     async def unload(self) -> None:
-        """Servers live on their own."""
+        """Unload the model that counts; servers live on their own."""
+        if self._counter is not None:
+            await self._counter.unload()
 
     async def close(self) -> None:
         await self._replicas.close()

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -369,3 +372,21 @@ def test_settings_that_contradict_are_named() -> None:
 def test_the_key_is_masked_where_settings_are_shown() -> None:
     settings = Settings(data_dir=Path(), upstream=UpstreamSettings(key="sk-1"))
     assert flatten(settings)["upstream.key"] == "[redacted]"
+
+
+async def test_the_doctor_says_what_servers_can_do(world: World, tmp_path: Path) -> None:
+    fakes = [await world.fake(), await world.fake(program="", held=set(), shows_tools=False)]
+    urls = ",".join([*(fake.url for fake in fakes), "http://127.0.0.1:9"])
+    env = {"HEARTH_UPSTREAM__URLS": urls, "HEARTH_UPSTREAM__MODEL": "m", "HEARTH_UPSTREAM__KEY": "sk-1"}
+    command = [sys.executable, "-m", "gateway.cli.main", "doctor", "--data-dir", str(tmp_path)]
+    done = await asyncio.create_subprocess_exec(
+        *command, env=os.environ | env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
+    said = (await done.communicate())[0].decode()
+    assert f"upstream {fakes[0].url}: vllm, 4096 tokens; schemas by structured_outputs" in said
+    assert "tools are refused" in said
+    assert (
+        "upstream http://127.0.0.1:9: not usable: the upstream server http://127.0.0.1:9 cannot be reached"
+        in said
+    )
+    assert "sk-1" not in said
