@@ -20,6 +20,8 @@ MALFORMED = (LookupError, TypeError, ValueError, AttributeError)
 _MOST_TEXT = 500
 # Words with which servers without a code for it say that a prompt is too long.
 _TOO_LONG = ("context length", "context size", "maximum model length")
+# Codes of hearth for a reply that went wrong on a server that is well.
+_WELL = frozenset({"bad_tool_call", "cancelled", "deadline_exceeded", "upstream_json"})
 _NOT_SERVED = frozenset({502, 503, 504})
 
 
@@ -54,6 +56,8 @@ def refusal(url: str, status: int, body: bytes, key: str, retry_after: str | Non
         )
     if status == 429 or (status == 503 and code == "overloaded"):
         return OverloadedError(f"the upstream server {url} is busy: {said}", retry_after=wait)
+    if code in _WELL:
+        return HearthError(said, code=str(code), status=503, retry_after=wait)
     if status in _NOT_SERVED:
         return LostError(f"the upstream server {url} answered {status}: {said}", retry_after=wait)
     if 400 <= status < 500:

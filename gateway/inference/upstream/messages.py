@@ -198,6 +198,7 @@ class ReplyEvents:
         self._prompt = self._cached = 0
         self._named: dict[int, str] = {}  # ids of tool calls by index
         self._reason: FinishReason | None = None
+        self._stop_string: str | None = None
         self._usage: dict[str, Any] = {}
         self._timings: dict[str, Any] = {}
 
@@ -225,6 +226,8 @@ class ReplyEvents:
                 yield self._called(called, number)
             if reason := choice.get("finish_reason"):
                 self._reason = _REASONS.get(reason, "stop")
+                if choice.get("stop_reason") in self._call.stop:  # vLLM's
+                    self._stop_string = choice["stop_reason"]
 
     def end(self) -> Iterator[GenerationEvent]:
         """The last event; nothing if the stream had no reason for its end."""
@@ -247,6 +250,7 @@ class ReplyEvents:
             prefill_seconds=prefill,
             decode_seconds=now - (self._first or now),
             seed=self._seed,
+            stop_string=self._stop_string,
         )
 
     def _start(self) -> Iterator[GenerationEvent]:

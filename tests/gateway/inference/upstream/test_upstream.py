@@ -390,3 +390,17 @@ async def test_the_doctor_says_what_servers_can_do(world: World, tmp_path: Path)
         in said
     )
     assert "sk-1" not in said
+
+
+def test_without_upstream_nothing_of_it_is_imported() -> None:
+    code = "import sys, gateway.server.app, gateway.cli.main; print([n for n in sys.modules if '.upstream' in n])"
+    assert (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout.strip() == b"[]"
+    )
+
+
+async def test_metrics_say_which_servers_are_used(world: World) -> None:
+    fake = await world.fake()
+    client = await world.gateway(fake)
+    await client.post("/admin/host/warm")
+    assert f'upstream_ready{{url="{fake.url}"}} 1.0' in (await client.get("/metrics")).text
