@@ -39,6 +39,8 @@ class FakeServer:
         self.key = ""
         self.drop_after: int | None = None
         self.status = 200
+        self.code: str | None = None
+        self.stop_reason: str | None = None
         self.gate = asyncio.Event()
         self.gate.set()
         self.chats: list[dict[str, Any]] = []
@@ -83,7 +85,7 @@ class FakeServer:
         if unknown := {"top_k", "logprobs"} & set(body) - self.knows:
             return JSONResponse({"error": {"message": f"unknown field {unknown}"}}, 400)
         if self.status != 200 and not probe:
-            return JSONResponse({"error": {"message": "told to fail"}}, self.status)
+            return JSONResponse({"error": {"message": "told to fail", "code": self.code}}, self.status)
         words = (self.replies.pop(0) if self.replies and not probe else "hello there friend").split(" ")
         if probe and self.held & set(body):
             words = ['"zq7"']
@@ -105,7 +107,8 @@ class FakeServer:
                         raise ConnectionAbortedError
                 text = word if index == 0 else f" {word}"
                 yield _event({"choices": [{"index": 0, "delta": {"content": text}}]})
-            yield _event({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
+            end = {"index": 0, "delta": {}, "finish_reason": "stop", "stop_reason": self.stop_reason}
+            yield _event({"choices": [end]})
             details = {"cached_tokens": 3}
             counts = {"prompt_tokens": 9, "completion_tokens": len(words), "prompt_tokens_details": details}
             yield _event({"choices": [], "usage": counts})

@@ -404,3 +404,20 @@ async def test_metrics_say_which_servers_are_used(world: World) -> None:
     client = await world.gateway(fake)
     await client.post("/admin/host/warm")
     assert f'upstream_ready{{url="{fake.url}"}} 1.0' in (await client.get("/metrics")).text
+
+
+async def test_a_reply_that_went_wrong_does_not_condemn_its_server(world: World) -> None:
+    fake = await world.fake(status=503, code="bad_tool_call")
+    client = await world.gateway(fake)
+    reply = await client.post("/v1/chat/completions", json=chat())
+    assert (reply.status_code, reply.json()["error"]["code"]) == (503, "bad_tool_call")
+    (shown,) = (await client.get("/admin/health")).json()["upstream"]
+    assert (shown["state"], shown["failures"], len(fake.chats)) == ("ready", 0, 1)
+
+
+async def test_the_stop_string_that_ended_a_reply_is_known(world: World) -> None:
+    fake = await world.fake(stop_reason="END")
+    client = await world.gateway(fake)
+    body = {"model": "m", "max_tokens": 9, "stop_sequences": ["END"], **chat()}
+    reply = (await client.post("/v1/messages", json=body)).json()
+    assert (reply["stop_reason"], reply["stop_sequence"]) == ("stop_sequence", "END")
