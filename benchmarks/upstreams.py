@@ -61,7 +61,9 @@ class Load:
                 messages.append({"role": "user", "content": words})
                 body = {"messages": messages, "max_tokens": self._reply}
                 reply = await self._client.post("/v1/chat/completions", json=body)
-                found = reply.raise_for_status().json()
+                if reply.status_code != 200:
+                    raise SystemExit(f"{reply.status_code}: {reply.text}")
+                found = reply.json()
                 if time.monotonic() >= until:
                     return
                 messages.append(found["choices"][0]["message"])

@@ -8,12 +8,12 @@ import math
 import sys
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import nullcontext
 from itertools import groupby
 from typing import Any, TypeVar
 
 from msgspec import Struct
 
-from gateway.base.errors import HearthError
 from gateway.config.settings import Settings
 from gateway.inference.counts import batches
 from gateway.inference.embedder import OnEmbedded, digest, prompted
@@ -22,14 +22,13 @@ from gateway.inference.interface import HostHealth, KeepAlive
 from gateway.inference.reranker import Reranker, Scores, logistic
 from gateway.inference.upstream.abilities import listed_model
 from gateway.inference.upstream.connection import Connection
-from gateway.inference.upstream.failures import MALFORMED, LostError, malformed
-from gateway.inference.upstream.replicas import Replica, Replicas
+from gateway.inference.upstream.failures import malformed
+from gateway.inference.upstream.replicas import Replicas
 from gateway.models.catalog import ResolvedModel, TaskPrompts, upstream_model
 from model_host.protocol import Lane
 
 T = TypeVar("T")
 
-_SENT = 3  # how often a request is sent at most
 _TEXTS = 64  # of one request
 _TOKEN_CHARACTERS = 4  # where a server cannot cut documents off by tokens
 
@@ -85,28 +84,8 @@ class _Remote(OptionalHost):
     async def _ask(
         self, lane: Lane, ask: Callable[[Connection, VectorAbilities], Awaitable[T]]
     ) -> tuple[T, VectorAbilities]:
-        """Ask the least busy server, and another one if it is lost."""
-        if lane == "background":
-            async with self._background:
-                return await self._ask("retrieval", ask)
-        tried: list[Replica[VectorAbilities]] = []
-        while True:
-            replica = await self._replicas.pick(None, tried)
-            able = replica.able
-            assert able is not None, "only ready servers are picked"
-            try:
-                with replica.used():
-                    made = await ask(replica.connection, able)
-                replica.served += 1
-                return made, able
-            except MALFORMED:
-                error: HearthError = malformed(replica.url)
-            except LostError as found:
-                error = found
-            replica.failed(error.message)
-            tried.append(replica)
-            if len(tried) == _SENT:
-                raise error
+        async with self._background if lane == "background" else nullcontext():
+            return await self._replicas.ask(ask)
 
 
 class UpstreamEmbedder(_Remote, Embedder):

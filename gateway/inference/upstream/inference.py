@@ -28,6 +28,7 @@ from gateway.inference.process.speed_meter import SpeedMeter
 from gateway.inference.speed import Learned
 from gateway.inference.upstream.abilities import Abilities, probe, prompt_tokens, tokenize_body
 from gateway.inference.upstream.checked import ATTEMPTS, failed, found_json, instructed
+from gateway.inference.upstream.connection import Connection
 from gateway.inference.upstream.failures import MALFORMED, LostError, lost, malformed
 from gateway.inference.upstream.messages import (
     ReplyEvents,
@@ -37,12 +38,11 @@ from gateway.inference.upstream.messages import (
     request_of,
     text_of,
 )
-from gateway.inference.upstream.replicas import Replica, Replicas
+from gateway.inference.upstream.replicas import MOST_SENT, Replica, Replicas
 from model_host.protocol import Delta, Finished, Message, Started, Tool
 
 T = TypeVar("T")
 
-_SENT = 3  # how often a request is sent at most
 _COUNTS_AT_ONCE = 8
 _KEY_CHARACTERS = 1024  # of a prompt, as its prefix
 
@@ -106,7 +106,7 @@ class UpstreamInference:
                     replica.failed(error.message)
                 elif len(tried) >= len(self._replicas.all):
                     raise
-                if seen or len(tried) == _SENT:
+                if seen or len(tried) == MOST_SENT:
                     raise
 
     async def _from(
@@ -158,17 +158,17 @@ class UpstreamInference:
         if told or call.messages is None:
             return 0
         try:
-            return await self._count_prompt(replica, able, call.messages, call.tools)
+            return await self._count_prompt(replica.connection, able, call.messages, call.tools)
         except (HearthError, *MALFORMED):
             return 0
 
     async def _count_prompt(
-        self, replica: Replica[Abilities], able: Abilities, messages: list[Message], tools: Sequence[Tool]
+        self, server: Connection, able: Abilities, messages: list[Message], tools: Sequence[Tool]
     ) -> int:
         body: dict[str, Any] = {"model": self._settings.model, "messages": chat_messages(messages)}
         if tools:
             body["tools"] = chat_tools(tools)
-        return await prompt_tokens(replica.connection, able.prompts, body)
+        return await prompt_tokens(server, able.prompts, body)
 
     async def _checked(
         self, replica: Replica[Abilities], able: Abilities, call: GenerateCall
@@ -206,15 +206,15 @@ class UpstreamInference:
     ) -> int:
         if self._counter is not None:
             return await self._counter.count_prompt(messages, tools=tools)
-        return await self._ask(lambda replica, able: self._count_prompt(replica, able, messages, tools))
+        return await self._ask(lambda server, able: self._count_prompt(server, able, messages, tools))
 
     async def tokenize(self, text: str, *, ends: bool = False, keep_alive: KeepAlive = None) -> list[int]:
         if self._counter is not None:
             return await self._counter.tokenize(text, ends=ends)
 
-        async def ask(replica: Replica[Abilities], able: Abilities) -> list[int]:
+        async def ask(server: Connection, able: Abilities) -> list[int]:
             body = tokenize_body(able.tokens, self._settings.model, text, ends=ends)
-            return [int(token) for token in (await replica.connection.post("/tokenize", body))["tokens"]]
+            return [int(token) for token in (await server.post("/tokenize", body))["tokens"]]
 
         return await self._ask(ask)
 
@@ -222,11 +222,11 @@ class UpstreamInference:
         if self._counter is not None:
             return await self._counter.detokenize(tokens)
 
-        async def ask(replica: Replica[Abilities], able: Abilities) -> str:
+        async def ask(server: Connection, able: Abilities) -> str:
             body = {"model": self._settings.model, "tokens": tokens}
             if able.tokens == "content":
-                return str((await replica.connection.post("/detokenize", {"tokens": tokens}))["content"])
-            return str((await replica.connection.post("/detokenize", body))["prompt"])
+                return str((await server.post("/detokenize", {"tokens": tokens}))["content"])
+            return str((await server.post("/detokenize", body))["prompt"])
 
         return await self._ask(ask)
 
@@ -235,23 +235,9 @@ class UpstreamInference:
             return await self._counter.token_bytes(tokens)
         raise cannot("with_pieces", "does not say the bytes of tokens; set upstream.tokenizer")
 
-    async def _ask(self, ask: Callable[[Replica[Abilities], Abilities], Awaitable[T]]) -> T:
-        """A short request to the least busy server, sent again to another one if it is lost."""
-        tried: list[Replica[Abilities]] = []
+    async def _ask(self, ask: Callable[[Connection, Abilities], Awaitable[T]]) -> T:
         async with self._counting:
-            while True:
-                replica = await self._replicas.pick(None, tried)
-                assert replica.able is not None
-                try:
-                    return await ask(replica, replica.able)
-                except MALFORMED:
-                    error: HearthError = malformed(replica.url)
-                except LostError as found:
-                    error = found
-                replica.failed(error.message)
-                tried.append(replica)
-                if len(tried) == _SENT:
-                    raise error
+            return (await self._replicas.ask(ask))[0]
 
     async def model_info(self, *, keep_alive: KeepAlive = None) -> ModelInfo:
         await self._replicas.pick(None)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import itertools
 import math
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
@@ -20,11 +19,14 @@ from gateway.base.errors import HearthError, ModelUnavailableError
 from gateway.inference.interface import HostState, ReplicaHealth
 from gateway.inference.process.breaker import Breaker
 from gateway.inference.upstream.connection import Connection
-from gateway.inference.upstream.failures import MALFORMED, RETRY_SECONDS, malformed
+from gateway.inference.upstream.failures import MALFORMED, RETRY_SECONDS, LostError, malformed
 
 log = structlog.get_logger(__name__)
 
 A = TypeVar("A", bound=Struct)
+T = TypeVar("T")
+
+MOST_SENT = 3  # how often a request is sent
 
 # A server takes at most this many times its even share of the open requests; the next one in a key's order gets the
 # rest (https://arxiv.org/abs/1608.01350).
@@ -83,7 +85,6 @@ class Replicas(Generic[A]):
         self.all = [Replica[A](Connection(url, key, silence)) for url in urls]
         self._probe = probe
         self._changed = asyncio.Event()  # set and replaced at each change
-        self._turns = itertools.count()
         self._tasks: list[asyncio.Task[None]] = []
 
     def start(self) -> None:
@@ -144,31 +145,65 @@ class Replicas(Generic[A]):
                     await self._changed.wait()
         among = [each for each in self.ready if each not in tried] or self.ready
         if key is None:
-            return min(among, key=lambda each: (each.open, (each.served + next(self._turns)) % len(among)))
+            return min(among, key=lambda each: (each.open, each.served))
         most = math.ceil(_BOUND * (sum(each.open for each in among) + 1) / len(among))
         ranked = sorted(among, key=lambda each: _weight(key, each.url), reverse=True)
         return next(each for each in ranked if each.open < most)
 
+    async def ask(self, ask: Callable[[Connection, A], Awaitable[T]]) -> tuple[T, A]:
+        """Send a short request to the least busy server, and again if that is lost; also return what it can do."""
+        tried: list[Replica[A]] = []
+        while True:
+            replica = await self.pick(None, tried)
+            able = replica.able
+            assert able is not None, "only ready servers are picked"
+            try:
+                with replica.used():
+                    made = await ask(replica.connection, able)
+                replica.served += 1
+                return made, able
+            except MALFORMED:
+                error: HearthError = malformed(replica.url)
+            except LostError as found:
+                error = found
+            replica.failed(error.message)
+            tried.append(replica)
+            if len(tried) == MOST_SENT:
+                raise error
+
     async def _watch(self, replica: Replica[A]) -> None:
+        """Probe the server, at the start and whenever it was lost.
+
+        One that answers at once after it was lost is used as it was while the probe runs: a busy server that broke one
+        connection must not be away for as long as eight short requests take.
+        """
         pause = _FIRST_PAUSE
+        known: A | None = None
         while True:
             try:
                 await asyncio.sleep(replica.breaker.retry_after() or 0)
                 replica.lost.clear()
-                replica.able = await self._probed(replica.connection)
+                if known is not None:
+                    await replica.connection.get("/v1/models")
+                    self._ready(replica, known)
+                self._ready(replica, known := await self._probed(replica.connection))
             except HearthError as error:
                 if error.message != replica.problem:
                     log.warning("upstream_not_ready", url=replica.url, problem=error.message)
+                replica.able = known = None
                 replica.problem = error.message
                 self._change()
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, _LONGEST_PAUSE)
                 continue
-            replica.problem, pause = None, _FIRST_PAUSE
-            log.info("upstream_ready", url=replica.url)
-            self._change()
+            pause = _FIRST_PAUSE
             await replica.lost.wait()
-            self._change()
+
+    def _ready(self, replica: Replica[A], able: A) -> None:
+        if replica.able is None:
+            log.info("upstream_ready", url=replica.url)
+        replica.able, replica.problem = able, None
+        self._change()
 
     async def _probed(self, connection: Connection) -> A:
         try:
