@@ -2,7 +2,7 @@
 
 Each client holds one conversation after another: it sends the whole history each time, as clients of OpenAI's API do.
 
-    .venv/bin/python -m benchmarks.upstreams --hosts 1 2
+    .venv/bin/python -m benchmarks.upstream.throughput --hosts 1 2
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def hosts(count: int, prefill: float, decode: float, cache: int) -> Iterator[lis
         urls = []
         for number in range(count):
             port = free_port()
-            command = [sys.executable, "-m", "benchmarks.simulated_host", "--port", str(port)]
+            command = [sys.executable, "-m", "benchmarks.upstream.simulated_host", "--port", str(port)]
             command += ["--prefill", str(prefill), "--decode", str(decode), "--cache", str(cache)]
             log = ROOT / "build" / f"simulated-{number}.log"
             log.parent.mkdir(exist_ok=True)

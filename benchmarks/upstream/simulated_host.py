@@ -4,7 +4,7 @@ A token is a word. One worker prefills prompts in their order, `--prefill` token
 tokens per second for all requests together, which take turns of 8 tokens. A cache of `--cache` tokens keeps the
 prompts and replies that were used last, in blocks of 16 tokens; other than that, memory has no limits.
 
-    .venv/bin/python -m benchmarks.simulated_host --port 9001 --prefill 2000 --decode 200
+    .venv/bin/python -m benchmarks.upstream.simulated_host --port 9001 --prefill 2000 --decode 200
 """
 
 from __future__ import annotations
