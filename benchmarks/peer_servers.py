@@ -33,11 +33,11 @@ def llama_server(
     program: Path, model: Path, log: Path, *, threads: int, context: int, slots: int
 ) -> Iterator[str]:
     """Yield llama-server's address. It has one KV cache for all slots, like hearth."""
-    port = _free_port()
+    port = free_port()
     command = [str(program), "-m", str(model), "--host", "127.0.0.1", "--port", str(port), "--kv-unified"]
     command += ["-t", str(threads), "-tb", str(threads), "-c", str(context), "-np", str(slots)]
     command += ["--sleep-idle-seconds", str(SLEEP_SECONDS)]
-    with _running(command, log, port, "/health"):
+    with running(command, log, port, "/health"):
         yield f"http://127.0.0.1:{port}"
 
 
@@ -46,19 +46,19 @@ def python_server(
     source: Path, packages: Path, model: Path, log: Path, *, threads: int, context: int, slots: int
 ) -> Iterator[str]:
     """Yield the address of llama-cpp-python's ``examples/server``."""
-    port = _free_port()
+    port = free_port()
     options = {"path": str(model), "alias": model.stem, "n_ctx": context, "n_seq_max": slots}
     options |= {"kv_unified": True, "threads": threads, "threads_batch": threads, "store_logits": False}
     config = log.with_suffix(".json")
     config.write_text(json.dumps({"server": {"host": "127.0.0.1", "port": port}, "model": options}))
     program = source / "examples" / "server" / "server.py"
     command = [sys.executable, "-c", _WITHOUT_IMAGES, str(program), "-C", str(config)]
-    with _running(command, log, port, "/v1/models", {"PYTHONPATH": str(packages)}):
+    with running(command, log, port, "/v1/models", {"PYTHONPATH": str(packages)}):
         yield f"http://127.0.0.1:{port}"
 
 
 @contextmanager
-def _running(
+def running(
     command: Sequence[str], log: Path, port: int, path: str, env: Mapping[str, str] | None = None
 ) -> Iterator[None]:
     with log.open("wb") as output:
@@ -89,7 +89,7 @@ def _wait(process: subprocess.Popen[bytes], url: str, log: Path) -> None:
     raise SystemExit(f"{process.args!r} did not start: {log.read_text(errors='replace')[-2000:]}")
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

@@ -78,6 +78,29 @@ class ModelSettings(Struct, frozen=True, forbid_unknown_fields=True):
     memory_headroom_bytes: Annotated[int, Meta(ge=0)] = 256 * 1024 * 1024
 
 
+class UpstreamSettings(Struct, frozen=True, forbid_unknown_fields=True):
+    """OpenAI-compatible servers in place of local models: llama-server, vLLM, Ray Serve or another hearth."""
+
+    # Base URLs of servers with the same chat model, such as http://10.0.0.2:8000. Empty: the local model answers.
+    urls: list[str] = []
+    # API key for all of them; HEARTH_UPSTREAM__KEY_FILE names a file with it. "": none.
+    key: str = ""
+    # The model's name there. A name of the catalog also gives the flows that model's defaults.
+    model: str = ""
+    # Maximum tokens of a request with its reply. 0: what the servers report.
+    context: Annotated[int, Meta(ge=0, le=10_000_000)] = 0
+    # As model.name: a model with the same tokenizer and chat template, loaded here to count tokens for servers that
+    # cannot. "": the servers count.
+    tokenizer: str = ""
+    # Requests of the background lane (summaries, facts, tasks) at once to each server, so that chats stay ahead.
+    background: Positive = 1
+    # A server that sends nothing for this long has failed; a prompt on a CPU may take minutes.
+    silence_seconds: Timeout = 300.0
+    # Base URLs of servers for `embedding.model` and for `rerank.model`, which then are names there. Empty: local.
+    embedding_urls: list[str] = []
+    rerank_urls: list[str] = []
+
+
 class EmbeddingSettings(Struct, frozen=True, forbid_unknown_fields=True):
     """The embedding model, for search by vectors and for clients."""
 
@@ -251,6 +274,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     data_dir: Path
     server: ServerSettings = ServerSettings()
     model: ModelSettings = ModelSettings()
+    upstream: UpstreamSettings = UpstreamSettings()
     embedding: EmbeddingSettings = EmbeddingSettings()
     rerank: RerankSettings = RerankSettings()
     ask: AskSettings = AskSettings()

@@ -53,7 +53,7 @@ class HostEmbedder(HostClient, Embedder):
         except (ConfigurationError, OSError):
             return ""  # the file is gone: its vectors stay valid until there is another one
         file = f"{model.path}\0{status.st_size}\0{status.st_mtime_ns}"
-        return _digest(f"{file}\0{model.dimensions}\0{model.prompts}")
+        return digest(f"{file}\0{model.dimensions}\0{model.prompts}")
 
     async def embed(
         self,
@@ -72,12 +72,12 @@ class HostEmbedder(HostClient, Embedder):
             link = await self._supervisor.ensure_ready()
             prompts, ready = link.plan.model.prompts, link.ready.result()
             titled = zip(texts, titles or [""] * len(texts), strict=True)
-            prompted = [_prompted(prompts, kind, text, title) for text, title in titled]
+            made_up = [prompted(prompts, kind, text, title) for text, title in titled]
             width = dimensions or ready.dimensions
             vectors: list[bytes] = []
             tokens: list[int] = []
             most = max(1, min(MAX_TEXTS, MAX_LINE_BYTES // (width * 4 * 4 // 3 + _BESIDES) - 1))
-            for batch in batches(prompted, most):
+            for batch in batches(made_up, most):
                 message = Embed(
                     id=self.wire_id(request_id),
                     texts=[each for each in batch if isinstance(each, str)],
@@ -89,7 +89,7 @@ class HostEmbedder(HostClient, Embedder):
                 answer = await self._embedded(link, message, len(vectors), len(batch), use)
                 vectors += answer.embeddings
                 tokens += answer.tokens
-        made = Embeddings(vectors, tokens, f"{ready.fingerprint}:{width}:{_digest(str(prompts))[:8]}")
+        made = Embeddings(vectors, tokens, f"{ready.fingerprint}:{width}:{digest(str(prompts))[:8]}")
         self._on_embedded(lane, time.monotonic() - started, made)
         return made
 
@@ -122,7 +122,7 @@ def host_settings(settings: Settings, section: EmbeddingSettings | RerankSetting
     )
 
 
-def _prompted(prompts: TaskPrompts, kind: TextKind, text: str | list[int], title: str) -> str | list[int]:
+def prompted(prompts: TaskPrompts, kind: TextKind, text: str | list[int], title: str) -> str | list[int]:
     """Insert the text into its task's prompt. Braces in text and title are not placeholders."""
     if kind == "plain" or not isinstance(text, str):
         return text
@@ -131,5 +131,5 @@ def _prompted(prompts: TaskPrompts, kind: TextKind, text: str | list[int], title
     return _SLOT.sub(lambda slot: values[slot[1]], pattern).strip()
 
 
-def _digest(text: str) -> str:
+def digest(text: str) -> str:
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()

@@ -101,6 +101,19 @@ class ModelInfo(Struct, frozen=True, kw_only=True):
         return min(self.n_ctx, self.n_ctx_train or self.n_ctx)
 
 
+class ReplicaHealth(Struct, frozen=True, kw_only=True):
+    """State of one upstream server; ``abilities`` is what its last probe found, empty while it is away."""
+
+    url: str
+    state: HostState
+    problem: str | None
+    open_requests: int
+    served: int  # requests that it finished
+    failures: int  # requests that it lost
+    retry_after: float | None  # while the circuit breaker is open: seconds until it is probed again
+    abilities: dict[str, int | str | bool]
+
+
 class HostHealth(Struct, frozen=True, kw_only=True):
     """State of a model host."""
 
@@ -124,6 +137,7 @@ class HostHealth(Struct, frozen=True, kw_only=True):
     foreground: int = 0  # generations in progress, background ones aside
     # The last counters from the host: kv_used, decode_tokens_per_second, …
     stats: dict[str, int | float] = {}
+    replicas: list[ReplicaHealth] = []  # upstream servers, in place of a local host
 
     def reading_seconds(self, progress: Prefill) -> float | None:
         """Estimate how long a running request still reads its prompt; None if the speed is not known."""

@@ -98,7 +98,7 @@ class HostReranker(HostClient, Reranker):
                 if len(answer.embeddings) != len(batch):
                     raise wrong_reply(answer)
                 scores += [
-                    _unit(number) for each in answer.embeddings for number in struct.unpack("<f", each)
+                    logistic(number) for each in answer.embeddings for number in struct.unpack("<f", each)
                 ]
                 tokens += answer.tokens
         return Scores(scores, tokens)
@@ -120,6 +120,6 @@ def _too_long(error: PromptTooLongError, first: int) -> PromptTooLongError:
     )
 
 
-def _unit(number: float) -> float:
+def logistic(number: float) -> float:
     """The logistic function, in a form that does not overflow."""
     return 0.5 * (1.0 + math.tanh(number / 2.0))

@@ -26,7 +26,7 @@ _RETRY_SECONDS = 5.0
 
 
 class ModelSwitch:
-    """Exchanges the model of ``inference``, which is None if a model was given that cannot be exchanged.
+    """Exchanges the model of ``inference``, which is None for one that cannot be exchanged: given, or upstream.
 
     ``named`` finds a model by name or path, and how to find it again; it blocks on the file system.
     """
@@ -46,7 +46,9 @@ class ModelSwitch:
         """Serve the model of that name. Raises as ``named`` and :meth:`SwitchableInference.switch`."""
         model, resolve = await asyncio.to_thread(self._named, name)
         if self._inference is None:
-            raise ConfigurationError("the model was given to the server by its caller: it cannot be switched")
+            raise ConfigurationError(
+                "the model cannot be switched: upstream servers have it, or this server's caller gave it"
+            )
         await self._inference.switch(model, resolve)
 
 

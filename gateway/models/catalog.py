@@ -13,7 +13,7 @@ from msgspec import Meta, Struct
 
 from gateway.base.errors import ConfigurationError
 from gateway.base.resources import bundled
-from gateway.config.settings import Settings
+from gateway.config.settings import Settings, UpstreamSettings
 from gateway.models.gguf_header import header_pairs, kv_cache_bytes, trained_context
 
 # For files that are not in the catalog. The KV bytes per cell, for headers without the shape, are those of a 4B Gemma 3
@@ -186,10 +186,42 @@ class _Wanted(Struct, frozen=True):
 def resolve_model(settings: Settings, catalog: Catalog | None = None) -> ResolvedModel:
     """Find the configured model: a catalog name, a pulled ``owner/repo:file``, or the path of a GGUF file.
 
-    Raises ConfigurationError when it is unknown, missing, or not a chat model.
+    With ``upstream.urls`` it is the model of that name there. Raises ConfigurationError when it is unknown, missing, or
+    not a chat model.
     """
+    if settings.upstream.urls:
+        return upstream_model(settings.upstream.model, "chat", settings.upstream.context)
     wanted = _Wanted(settings.model.name, settings.model.context, "chat", settings.data_dir)
     return _resolve(wanted, catalog or Catalog.load())
+
+
+def tokenizer_settings(settings: Settings) -> Settings | None:
+    """The settings of the local host that counts tokens for upstream servers; None without ``upstream.tokenizer``."""
+    name = settings.upstream.tokenizer
+    if not (name and settings.upstream.urls):
+        return None
+    small = {"context": 512, "parallel": 1, "threads": 1, "snapshot_bytes": 0, "shared_snapshot_bytes": 0}
+    model = msgspec.structs.replace(settings.model, name=name, **small)
+    return msgspec.structs.replace(settings, model=model, upstream=UpstreamSettings())
+
+
+def upstream_model(name: str, kind: Kind, context: int = 0, dimensions: int = 0) -> ResolvedModel:
+    """A model on other servers, which has no file: its path is its name. A row of the catalog gives its defaults."""
+    row = Catalog.load().get(name)
+    return ResolvedModel(
+        name=name,
+        path=Path(name),
+        size_bytes=0,
+        ram_bytes=0,
+        context=context or (row.context if row else _UNKNOWN_CONTEXT[kind]),
+        context_given=bool(context),
+        cache_reason="upstream servers have their own",
+        defaults=row.defaults if row else FlowDefaults(),
+        notice=row.notice if row else None,
+        kind=kind,
+        prompts=row.prompts if row else TaskPrompts(),
+        dimensions=dimensions or (row.dimensions if row else 0) or None,
+    )
 
 
 def resolve_embedding_model(settings: Settings) -> ResolvedModel:
@@ -217,9 +249,13 @@ def resolve_reranker(settings: Settings) -> ResolvedModel:
 
 
 def models_beside(settings: Settings) -> list[Callable[[Settings], ResolvedModel]]:
-    """Return what resolves each configured model other than the chat model."""
-    given = ((settings.embedding.model, resolve_embedding_model), (settings.rerank.model, resolve_reranker))
-    return [resolve for name, resolve in given if name]
+    """Return what resolves each configured model on this machine other than the chat model."""
+    remote = settings.upstream
+    given = (
+        (settings.embedding.model and not remote.embedding_urls, resolve_embedding_model),
+        (settings.rerank.model and not remote.rerank_urls, resolve_reranker),
+    )
+    return [resolve for here, resolve in given if here]
 
 
 def _resolve(wanted: _Wanted, known: Catalog) -> ResolvedModel:

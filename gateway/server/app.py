@@ -64,7 +64,7 @@ from gateway.memory.context import MemoryParts
 from gateway.memory.history import MessageDocuments
 from gateway.memory.learning.recall import FactDocuments
 from gateway.memory.service import Conversations
-from gateway.models.catalog import Kind, ResolvedModel, resolve_model
+from gateway.models.catalog import Kind, ResolvedModel, resolve_model, tokenizer_settings
 from gateway.models.prompts import PromptSet, load_prompts
 from gateway.models.served import ServedModel
 from gateway.server.consistency import check
@@ -158,7 +158,7 @@ async def open_services(
     """Open the parts in the order of their dependencies; ``stack`` closes them in reverse."""
     metrics: Metrics = app.state.metrics
     configured, prompts = resolve_model(settings), load_prompts(settings.prompts_dir)
-    check(settings, prompts, configured if inference is None else None)
+    check(settings, prompts, configured if inference is None and not settings.upstream.urls else None)
     database = Database(settings.database_path)
     await asyncio.to_thread(database.open)
     stack.push_async_callback(asyncio.to_thread, database.close)
@@ -245,6 +245,9 @@ def open_models(
     stack.push_async_callback(embedder.close)
     stack.push_async_callback(reranker.close)
     metrics.watch_host("rerank_host", reranker.health)
+    if inference is None and settings.upstream.urls:
+        inference = make_upstream(settings)
+        stack.push_async_callback(inference.close)
     if inference is None:
         plans = ThreadPlans(settings.thread_plan_dir)
 
@@ -264,6 +267,20 @@ def open_models(
         stack.push_async_callback(inference.close)
     metrics.watch(inference.health)
     return inference, embedder, reranker
+
+
+def make_upstream(settings: Settings) -> Inference:
+    """The servers of `upstream.urls`, whose probes begin now."""
+    # Late, because servers with a local model do not need it.
+    from gateway.inference.upstream.inference import UpstreamInference
+
+    tokenizer = tokenizer_settings(settings)
+    counter = None
+    if tokenizer is not None:
+        counter = HostInference(partial(resolve_model, tokenizer), tokenizer.model)
+    upstream = UpstreamInference(settings.upstream, counter)
+    upstream.start()
+    return upstream
 
 
 def named_model(settings: Settings, prompts: PromptSet, name: str) -> tuple[ResolvedModel, Resolve]:

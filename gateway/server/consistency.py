@@ -17,7 +17,7 @@ from gateway.base.errors import ConfigurationError
 from gateway.config.settings import ServerSettings, Settings
 from gateway.config.sources import flatten
 from gateway.memory.planning.budget import MIN_CONTEXT, time_zone
-from gateway.models.catalog import Catalog, ResolvedModel, models_beside, resolve_model
+from gateway.models.catalog import Catalog, ResolvedModel, models_beside, resolve_model, tokenizer_settings
 from gateway.models.gguf_header import chat_template, header_pairs, is_gguf
 from gateway.models.prompts import PromptSet, load_prompts
 from gateway.wiki.remote.addresses import api_address
@@ -33,6 +33,7 @@ def check(settings: Settings, prompts: PromptSet, model: ResolvedModel | None) -
     found = [*contradictions(settings), *_of_prompts(settings, prompts)]
     if model is not None:
         found += _of_model(settings, model)
+    found += _of_tokenizer(settings)
     if found:
         raise ConfigurationError("\n".join(found), code="contradictory_settings")
 
@@ -42,8 +43,9 @@ def problems(settings: Settings) -> list[str]:
     found = list(contradictions(settings))
     looks: list[Callable[[], Iterator[str]]] = [
         lambda: _of_prompts(settings, load_prompts(settings.prompts_dir)),
-        lambda: _of_model(settings, resolve_model(settings)),
+        lambda: iter(()) if settings.upstream.urls else _of_model(settings, resolve_model(settings)),
         *(partial(lambda resolve: _of_file(resolve(settings)), each) for each in models_beside(settings)),
+        lambda: _of_tokenizer(settings),
     ]
     for look in looks:
         try:
@@ -58,6 +60,7 @@ def contradictions(settings: Settings) -> Iterator[str]:
     yield from _of_memory(settings)
     yield from _of_server(settings.server)
     yield from _of_search(settings)
+    yield from _of_upstream(settings)
     if settings.ask.max_question_bytes > settings.server.max_body_bytes:
         yield _lower_or_raise(settings, "ask.max_question_bytes", "server.max_body_bytes")
     if settings.ask.target_seconds > settings.ask.deadline_seconds:
@@ -133,6 +136,25 @@ def _of_search(settings: Settings) -> Iterator[str]:
                 f"{name}.context is {section.context}, but a query needs at least {_LEAST_EMBEDDING_CONTEXT} tokens: "
                 "raise it, or set it to 0 for the model's own"
             )
+
+
+def _of_upstream(settings: Settings) -> Iterator[str]:
+    upstream = settings.upstream
+    given = {
+        "urls": (upstream.urls, "upstream.model", upstream.model),
+        "embedding_urls": (upstream.embedding_urls, "embedding.model", settings.embedding.model),
+        "rerank_urls": (upstream.rerank_urls, "rerank.model", settings.rerank.model),
+    }
+    for name, (urls, model_name, model) in given.items():
+        for url in urls:
+            if not _is_address(url):
+                yield f"upstream.{name} has {url!r}, which is no base URL: write it like http://10.0.0.2:8000"
+        if urls and not model:
+            yield f'upstream.{name} is set, but {model_name} is "": set it to the name of the model there'
+        if len(set(urls)) < len(urls):
+            yield f"upstream.{name} names a server twice: remove one of them"
+    if upstream.model and not upstream.urls:
+        yield "upstream.model is set, but upstream.urls is empty: set it to the addresses of the servers"
 
 
 def _of_prompts(settings: Settings, prompts: PromptSet) -> Iterator[str]:
@@ -214,6 +236,27 @@ def _is_network(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def _of_tokenizer(settings: Settings) -> Iterator[str]:
+    wanted = tokenizer_settings(settings)
+    if wanted is not None:
+        try:
+            yield from _of_file(resolve_model(wanted))
+        except ConfigurationError as error:
+            yield f"upstream.tokenizer: {error.message}"
+
+
+def _is_address(text: str) -> bool:
+    """Whether this is an http(s) URL that paths can be appended to."""
+    try:
+        parts = urlsplit(text)
+        host, _ = parts.hostname, parts.port
+    except ValueError:
+        return False
+    return bool(parts.scheme in ("http", "https") and host) and not (
+        parts.query or parts.fragment or "@" in parts.netloc
+    )
 
 
 def _is_origin(text: str) -> bool:

@@ -128,6 +128,10 @@ def _host(health: HostHealth) -> Iterable[Metric]:
         value = health.stats.get(f"snapshots_{what}", 0)
         yield CounterMetricFamily(f"kv_snapshots_{what}", f"KV sequences {what} by this host", value=value)
     yield from _life("model_host", health)
+    ready = GaugeMetricFamily("upstream_ready", "1 while an upstream server is used", labels=["url"])
+    for each in health.replicas:
+        ready.add_metric([each.url], float(each.state == "ready"))
+    yield ready
 
 
 def _tasks(tasks: Sequence[TaskHealth]) -> Iterable[Metric]:

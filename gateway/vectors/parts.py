@@ -37,6 +37,11 @@ def make_embedder(
     """The configured embedder. ``beside`` returns the models loaded by other hosts. Raises ConfigurationError."""
     if not settings.embedding.model:
         return Embedder()
+    if settings.upstream.embedding_urls:
+        # Late, because servers with local models do not need it.
+        from gateway.inference.upstream.embedding import UpstreamEmbedder
+
+        return UpstreamEmbedder(settings, on_embedded)
     resolve = partial(resolve_embedding_model, settings)
     host = host_settings(settings, settings.embedding)
     return HostEmbedder(resolve, host, beside=beside, on_embedded=on_embedded)
@@ -46,6 +51,11 @@ def make_reranker(settings: Settings, beside: Callable[[], Sequence[ResolvedMode
     """As :func:`make_embedder` for the reranker."""
     if not settings.rerank.model:
         return Reranker()
+    if settings.upstream.rerank_urls:
+        # Late, as above.
+        from gateway.inference.upstream.embedding import UpstreamReranker
+
+        return UpstreamReranker(settings)
     return HostReranker(
         partial(resolve_reranker, settings), host_settings(settings, settings.rerank), beside=beside
     )

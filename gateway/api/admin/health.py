@@ -21,7 +21,7 @@ from gateway.api.openai.models import context_length
 from gateway.api.services import ApiRequest, Services
 from gateway.base.errors import HearthError, OverloadedError
 from gateway.base.supervised import TaskHealth
-from gateway.inference.interface import HostHealth, HostState, ModelInfo
+from gateway.inference.interface import HostHealth, HostState, ModelInfo, ReplicaHealth
 from gateway.inference.process.snapshots import FOLDER, SnapshotSizes
 from gateway.inference.speed import Speed
 from gateway.models.catalog import ResolvedModel
@@ -188,6 +188,7 @@ class AdminHealth(Struct, frozen=True, kw_only=True):
     status: Literal["ok", "degraded"]
     uptime_seconds: float
     host: HostStatus
+    upstream: list[ReplicaHealth]  # servers in place of the model host
     queue: Queue
     tokens_per_second: Speeds
     kv: CacheStatus
@@ -247,6 +248,7 @@ async def admin_health(request: ApiRequest) -> AdminHealth:
     sizes = await asyncio.to_thread(SnapshotSizes.of, services.settings.data_dir / FOLDER)
     failing = (
         problem
+        or any(each.state == "broken" for each in health.replicas)
         or embedding_problem
         or rerank_problem
         or database.status == "failed"
@@ -257,6 +259,7 @@ async def admin_health(request: ApiRequest) -> AdminHealth:
         status="degraded" if failing else "ok",
         uptime_seconds=round(time.monotonic() - services.started_at, 1),
         host=HostStatus.of(health, problem),
+        upstream=health.replicas,
         queue=Queue(health.waiting, health.running),
         tokens_per_second=Speeds.of(health),
         kv=CacheStatus.of(health, sizes),

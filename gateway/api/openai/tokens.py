@@ -1,4 +1,4 @@
-"""POST /tokenize and /detokenize with the loaded model's tokenizer, in llama-server's shapes."""
+"""POST /tokenize, /detokenize and /v1/chat/completions/input_tokens, in llama-server's shapes."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from gateway.api.http.endpoint import JSON, Endpoint
+from gateway.api.openai.chat_request import ChatRequest, chat_call
 from gateway.api.parsing.fields import Body, invalid, read_body
 from gateway.api.services import ApiRequest
 from gateway.api.streaming.streams import until_disconnect
@@ -56,6 +57,12 @@ class DetokenizeReply(Struct, frozen=True):
     content: str
 
 
+class PromptTokens(Struct, frozen=True, tag_field="object", tag="response.input_tokens"):
+    """As llama-server reports it."""
+
+    input_tokens: int
+
+
 async def tokenize(request: ApiRequest) -> TokenizeReply:
     """The tokens of a text. Loads the model if necessary."""
     body = await read_body(request, TokenizeRequest)
@@ -71,6 +78,13 @@ async def detokenize(request: ApiRequest) -> DetokenizeReply:
     body = await read_body(request, DetokenizeRequest)
     work = request.services.inference.detokenize(body.tokens)
     return DetokenizeReply(await until_disconnect(request.receive, work))
+
+
+async def count_chat(request: ApiRequest) -> PromptTokens:
+    """The tokens of a chat's prompt, template and tools included. Loads the model if necessary."""
+    call = chat_call(await read_body(request, ChatRequest), request.id, request.owner)
+    work = request.services.inference.count_prompt(call.messages or [], tools=call.tools)
+    return PromptTokens(await until_disconnect(request.receive, work))
 
 
 async def _tokens(inference: Inference, text: str, *, pieces: bool, ends: bool) -> list[int | TokenPiece]:
@@ -90,5 +104,14 @@ def _shown(piece: bytes) -> str | list[int]:
 
 ENDPOINTS = (
     Endpoint("POST", "/tokenize", tokenize, "user", (JSON,), TokenizeRequest, TokenizeReply),
+    Endpoint(
+        "POST",
+        "/v1/chat/completions/input_tokens",
+        count_chat,
+        "user",
+        (JSON,),
+        ChatRequest,
+        PromptTokens,
+    ),
     Endpoint("POST", "/detokenize", detokenize, "user", (JSON,), DetokenizeRequest, DetokenizeReply),
 )

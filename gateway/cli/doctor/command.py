@@ -20,6 +20,7 @@ from gateway.cli.common.exits import EXIT_CONFIGURATION, EXIT_FAILED
 from gateway.cli.common.options import LocalOptions, json_option, with_local
 from gateway.cli.common.text import say, size_text, table
 from gateway.cli.doctor.question import check_question
+from gateway.cli.doctor.upstream import check_upstreams
 from gateway.cli.doctor.wiki import check_wiki
 from gateway.config.settings import Settings
 from gateway.inference.process.memory import Memory, read_memory
@@ -74,6 +75,7 @@ def doctor(as_json: bool, systemd: bool, local: LocalOptions) -> int:
     wiki = check_wiki(settings.wiki)
     plans = ThreadPlans(settings.thread_plan_dir).all()
     question = check_question(settings)
+    upstreams = check_upstreams(settings.upstream)
     wrong = problems(settings)
     status = EXIT_CONFIGURATION if wrong else 0
     if as_json:
@@ -86,6 +88,7 @@ def doctor(as_json: bool, systemd: bool, local: LocalOptions) -> int:
             "wiki": wiki,
             "threads": plans,
             "question": question,
+            "upstream": upstreams,
         }
         say(msgspec.json.encode(found))
         return status
@@ -96,6 +99,8 @@ def doctor(as_json: bool, systemd: bool, local: LocalOptions) -> int:
         say(f"settings: {problem}")
     if question is not None:
         say(f"speed: {question.text}")
+    for each in upstreams:
+        say(f"upstream {each.url}: {'' if each.verdict == 'yes' else 'not usable: '}{each.found}")
     say(f"wiki: {'' if wiki.verdict == 'yes' else 'not usable: '}{wiki.found}")
     say()
     head = ["MODEL", "FITS", "HERE", "WHY"]

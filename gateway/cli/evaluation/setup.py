@@ -24,12 +24,13 @@ from gateway.evaluation.replay import ReplayEvaluator
 from gateway.evaluation.run import Asked, Evaluator, FlowAsker
 from gateway.evaluation.score import Tokens
 from gateway.inference.host import HostInference
+from gateway.inference.interface import Inference
 from gateway.inference.reranker import Reranker
 from gateway.memory.context import MemoryParts
 from gateway.models.catalog import ResolvedModel, resolve_model
 from gateway.models.prompts import PromptSet, load_prompts
 from gateway.models.served import ServedModel
-from gateway.server.app import open_memory, open_wiki, wiki_documents
+from gateway.server.app import make_upstream, open_memory, open_wiki, wiki_documents
 from gateway.server.consistency import check
 from gateway.store.db import Database
 from gateway.store.request_log import RequestRecord, get_record
@@ -98,7 +99,7 @@ class Setup:
             settings = msgspec.structs.replace(settings, facts=True, tasks=True)
         async with AsyncExitStack() as stack:
             model = resolve_model(self.settings)
-            host = HostInference(model, self.settings.model)
+            host = self._host(model)
             stack.push_async_callback(host.close)
             parts = MemoryParts(
                 database=self._database,
@@ -120,13 +121,15 @@ class Setup:
         """Load the model if necessary, and yield the evaluator."""
         async with AsyncExitStack() as stack:
             model = resolve_model(self.settings) if self._starts_model else None
-            check(self.settings, self._prompts(), model)
+            check(self.settings, self._prompts(), None if self.settings.upstream.urls else model)
             wiki = await self._open_wiki(stack)
             if model is not None:
-                host = HostInference(model, self.settings.model)
+                host = self._host(model)
                 stack.push_async_callback(host.close)
                 weights = (await host.model_info()).fingerprint
-                reranker = make_reranker(self.settings, lambda: host.loaded)
+                reranker = make_reranker(
+                    self.settings, lambda: host.loaded if isinstance(host, HostInference) else ()
+                )
                 stack.push_async_callback(reranker.close)
                 flow = self._flow(host, model, wiki, reranker)
                 yield Answering(Evaluator(wiki, flow), model.name, weights)
@@ -152,9 +155,12 @@ class Setup:
                 raise ModelUnavailableError(f"the wiki's vectors cannot be made: {problem}")
         return wiki
 
-    def _flow(
-        self, host: HostInference, model: ResolvedModel, wiki: WikiSource, reranker: Reranker
-    ) -> FlowAsker:
+    def _host(self, model: ResolvedModel) -> Inference:
+        if self.settings.upstream.urls:
+            return make_upstream(self.settings)
+        return HostInference(model, self.settings.model)
+
+    def _flow(self, host: Inference, model: ResolvedModel, wiki: WikiSource, reranker: Reranker) -> FlowAsker:
         """Make the flow of /ask, without the request log and the cache of summaries."""
         records: list[RequestRecord] = []
 

@@ -1,0 +1,125 @@
+"""HTTP to one upstream server: JSON requests, and streams of server-sent events."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import aclosing, asynccontextmanager
+from typing import Any
+
+import httpx2
+import msgspec
+
+from gateway import __version__
+from gateway.inference.upstream.failures import lost, refusal
+
+_CONNECT_SECONDS = 5.0
+_MOST_BYTES = 64 * 1024 * 1024  # of a reply or of one event
+_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
+
+class Connection:
+    """The server at ``url``. A reply that is silent for ``silence`` seconds counts as lost.
+
+    Raises LostError where another server may serve the request, else what :func:`refusal` returns.
+    """
+
+    def __init__(self, url: str, key: str, silence: float) -> None:
+        self.url = url.rstrip("/").removesuffix("/v1")
+        self._key = key
+        headers = {"User-Agent": f"hearth/{__version__}"} | (
+            {"Authorization": f"Bearer {key}"} if key else {}
+        )
+        self._http = httpx2.AsyncClient(
+            headers=headers,
+            timeout=httpx2.Timeout(silence, connect=_CONNECT_SECONDS, pool=None),
+            limits=httpx2.Limits(max_connections=None, max_keepalive_connections=32),
+            follow_redirects=False,
+            trust_env=False,
+        )
+
+    async def close(self) -> None:
+        await self._http.aclose()
+
+    async def get(self, path: str) -> Any:
+        return await self._whole("GET", path, None)
+
+    async def post(self, path: str, body: Mapping[str, Any]) -> Any:
+        return await self._whole("POST", path, body)
+
+    async def _whole(self, method: str, path: str, body: Mapping[str, Any] | None) -> Any:
+        async with self._send(method, path, body) as response:
+            return self._decoded(await self._read(response))
+
+    async def events(self, path: str, body: Mapping[str, Any]) -> AsyncGenerator[dict[str, Any], None]:
+        """The events of a stream, or the one reply of a server that does not stream, which has no ``[DONE]``.
+
+        Closing the generator closes the connection, which ends the work there.
+        """
+        async with self._send("POST", path, body) as response:
+            if "event-stream" not in response.headers.get("content-type", ""):
+                yield self._decoded(await self._read(response))
+                return
+            async with aclosing(self._data(response)) as found:
+                async for data in found:
+                    if data == b"[DONE]":
+                        return
+                    event = self._decoded(data)
+                    if "error" in event:
+                        status = event["error"].get("code") if isinstance(event["error"], dict) else None
+                        given = status if isinstance(status, int) and 400 <= status < 600 else 502
+                        raise refusal(self.url, given, data, self._key)
+                    yield event
+            raise lost(self.url, "ended its reply in the middle")
+
+    @asynccontextmanager
+    async def _send(
+        self, method: str, path: str, body: Mapping[str, Any] | None
+    ) -> AsyncIterator[httpx2.Response]:
+        content = None if body is None else msgspec.json.encode(body)
+        headers = {"Content-Type": "application/json"} if content else {}
+        try:
+            async with self._http.stream(
+                method, f"{self.url}{path}", content=content, headers=headers
+            ) as response:
+                if response.status_code != 200:
+                    found = await self._read(response)
+                    raise refusal(
+                        self.url, response.status_code, found, self._key, response.headers.get("retry-after")
+                    )
+                yield response
+        except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
+            raise lost(self.url, f"cannot be reached ({str(error) or 'no answer'})") from None
+        except httpx2.TimeoutException:
+            raise lost(self.url, "is silent for longer than upstream.silence_seconds") from None
+        except httpx2.TransportError as error:
+            raise lost(self.url, f"broke the connection ({str(error) or type(error).__name__})") from None
+        except httpx2.InvalidURL:
+            raise lost(self.url, "has no valid address") from None
+
+    async def _read(self, response: httpx2.Response) -> bytes:
+        found = bytearray()
+        async for part in response.aiter_bytes():
+            found += part
+            if len(found) > _MOST_BYTES:
+                raise lost(self.url, f"sent more than {_MOST_BYTES} bytes")
+        return bytes(found)
+
+    async def _data(self, response: httpx2.Response) -> AsyncGenerator[bytes, None]:
+        """The ``data`` of each event. Lines end with LF alone: JSON may contain other separators of lines."""
+        rest = b""
+        async for part in response.aiter_bytes():
+            *lines, rest = (rest + part).split(b"\n")
+            if len(rest) > _MOST_BYTES:
+                raise lost(self.url, f"sent a line of more than {_MOST_BYTES} bytes")
+            for line in lines:
+                if line.startswith(b"data:"):
+                    yield line[5:].strip()
+
+    def _decoded(self, data: bytes) -> dict[str, Any]:
+        try:
+            found = msgspec.json.decode(data)
+        except _UNREADABLE:
+            found = None
+        if not isinstance(found, dict):
+            raise lost(self.url, f"sent no JSON object: {data[:80]!r}")
+        return found
