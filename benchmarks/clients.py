@@ -1,12 +1,14 @@
-"""Other programs' clients against a running server: litellm, langchain, llm, and the npm packages openai and ai.
+"""Other programs' clients and agents against a running server: `python benchmarks/clients.py URL [PACKAGE …]`.
 
-They are too heavy for the development environment. Install what is to be checked, in an environment of its own, and run
-`python benchmarks/clients.py URL` with its Python; npm packages are looked for in the working directory. A package that
-is missing is named and skipped. The exit status is 1 if a check fails.
+They are too heavy for the development environment: tests/end_to_end/clients/test_packages.py installs them and runs
+this program. npm packages are looked for in the working directory. A package that is missing is named and skipped. The
+exit status is 1 if a check fails.
 """
 
 from __future__ import annotations
 
+import asyncio
+import functools
 import importlib.util
 import json
 import os
@@ -15,7 +17,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 HI = [{"role": "user", "content": "Say hello in three words."}]
 ASKED = "What is the weather in Rome?"
@@ -122,6 +124,97 @@ def llm(url: str) -> Iterator[tuple[str, Callable[[], Any]]]:
     yield "prompt", asked
 
 
+Weather = Literal["sunny", "cloudy"]
+City = Literal["Rome", "Oslo"]
+
+
+def pydantic_ai(url: str) -> Iterator[tuple[str, Callable[[], Any]]]:
+    """Agents that call a tool and then give a report, streamed, turn after turn with the whole history."""
+    from pydantic_ai import Agent
+    from pydantic_ai.capabilities import PrepareOutputTools, PrepareTools
+    from pydantic_ai.models.anthropic import AnthropicModel
+    from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
+    from pydantic_ai.providers.anthropic import AnthropicProvider
+    from pydantic_ai.providers.openai import OpenAIProvider
+
+    async def session(model: Any, turns: int) -> str:
+        cities: list[str] = []
+
+        def weather(city: City) -> str:
+            """Current weather of a city"""
+            cities.append(city)
+            return f"sunny in {city}"
+
+        def report(sky: Weather) -> str:
+            """The last word on the weather"""
+            return sky
+
+        # Each answer is a call of the tool, then one of the report: no model's taste decides.
+        async def first(context: Any, tools: Any) -> Any:
+            return tools if context.run_step == 1 else []
+
+        async def later(context: Any, tools: Any) -> Any:
+            return tools if context.run_step > 1 else []
+
+        agent = Agent(
+            model,
+            tools=[weather],
+            output_type=report,
+            capabilities=[PrepareTools(first), PrepareOutputTools(later)],
+        )
+        history: Any = None
+        for _ in range(turns):
+            async with agent.run_stream(ASKED, message_history=history) as run:
+                assert await run.get_output() in ("sunny", "cloudy")
+                history = run.all_messages()
+        assert len(cities) == turns, f"{len(cities)} calls of the tool"
+        return f"{len(history)} messages"
+
+    openai = OpenAIProvider(base_url=f"{url}/v1", api_key="none")
+    anthropic = AnthropicProvider(base_url=url, api_key="none")
+    for model, turns in (
+        (OpenAIChatModel("gpt-4o", provider=openai), 3),
+        (OpenAIResponsesModel("gpt-4o", provider=openai), 3),
+        (AnthropicModel("claude-sonnet-4-5", provider=anthropic), 12),
+    ):
+        yield f"{type(model).__name__}, {turns} turns", lambda m=model, n=turns: asyncio.run(session(m, n))
+
+
+def agents(url: str) -> Iterator[tuple[str, Callable[[], Any]]]:
+    """OpenAI's agents: a tool is called, whole and streamed, and a model reads its result."""
+    import agents as client
+    from openai import AsyncOpenAI
+
+    @client.function_tool
+    def weather(city: City) -> str:
+        """Current weather of a city"""
+        return f"sunny in {city}"
+
+    client.set_tracing_disabled(True)
+
+    async def run(kind: Any, *, streamed: bool, answer: bool) -> Any:
+        model = kind(model="gpt-4o", openai_client=AsyncOpenAI(base_url=f"{url}/v1", api_key="none"))
+        agent = client.Agent(
+            name="forecaster",
+            tools=[weather],
+            model=model,
+            model_settings=client.ModelSettings(tool_choice="required", max_tokens=60),
+            tool_use_behavior="run_llm_again" if answer else "stop_on_first_tool",
+        )
+        if not streamed:
+            return (await client.Runner.run(agent, ASKED)).final_output
+        result = client.Runner.run_streamed(agent, ASKED)
+        assert [event async for event in result.stream_events()]
+        return result.final_output
+
+    for kind in (client.OpenAIChatCompletionsModel, client.OpenAIResponsesModel):
+        for streamed in (False, True):
+            answer = not streamed and kind is client.OpenAIChatCompletionsModel  # cut off, another one is an error
+            work = functools.partial(run, kind, streamed=streamed, answer=answer)
+            name = f"{kind.__name__}{', streamed' * streamed}"
+            yield name, lambda w=work: asyncio.run(w())
+
+
 def node(package: str, url: str) -> str:
     """Run a check in node. Raises RuntimeError with what node said."""
     head = f"const URL_ = {json.dumps(url)};\nconst HI = {json.dumps(HI)};\n"
@@ -132,7 +225,11 @@ def node(package: str, url: str) -> str:
     return "ok"
 
 
-def main(url: str) -> int:
+PYTHON = (litellm, langchain_openai, langchain_ollama, langchain_anthropic, llm, pydantic_ai, agents)
+NAMES = (*(checks.__name__ for checks in PYTHON), *(f"{package}.js" for package in NODE))
+
+
+def main(url: str, *wanted: str) -> int:
     failed = 0
 
     def check(name: str, work: Callable[[], Any]) -> None:
@@ -145,19 +242,23 @@ def main(url: str) -> int:
             failed += 1
             print(f"FAILED  {name}: {type(error).__name__}: {str(error)[:300]}", flush=True)
 
-    for checks in (litellm, langchain_openai, langchain_ollama, langchain_anthropic, llm):
+    for checks in PYTHON:
+        if wanted and checks.__name__ not in wanted:
+            continue
         if importlib.util.find_spec(checks.__name__) is None:
             print(f"skipped {checks.__name__}: the package is not installed")
             continue
         for name, work in checks(url):
             check(f"{checks.__name__} {name}", work)
     for package in NODE:
-        if shutil.which("node") is None or not Path("node_modules", package).is_dir():
-            print(f"skipped {package} (npm): the package is not installed")
+        if wanted and f"{package}.js" not in wanted:
             continue
-        check(f"{package} (npm)", lambda p=package: node(p, url))
+        if shutil.which("node") is None or not Path("node_modules", package).is_dir():
+            print(f"skipped {package}.js: node or the package is not installed")
+            continue
+        check(f"{package}.js", lambda p=package: node(p, url))
     return 1 if failed else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1].rstrip("/")))
+    sys.exit(main(sys.argv[1].rstrip("/"), *sys.argv[2:]))

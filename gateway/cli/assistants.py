@@ -8,7 +8,7 @@ from urllib.parse import quote
 import click
 import msgspec
 
-from gateway.cli.common.client import GatewayClient, ServerOptions, with_server
+from gateway.cli.common.client import GatewayClient, ServerOptions, with_client, with_server
 from gateway.cli.common.options import json_option
 from gateway.cli.common.text import say
 
@@ -19,10 +19,9 @@ from gateway.cli.common.text import say
 @with_server
 def assistants(context: click.Context, as_json: bool, server: ServerOptions) -> None:
     """List assistants; the commands name one by its name or id. `hearth chat --assistant NAME` talks with one."""
-    context.obj = server.connect()
     if context.invoked_subcommand is not None:
         return
-    found = list(context.obj.every("/v1/assistants"))
+    found = list(server.connect().every("/v1/assistants"))
     if as_json:
         say(msgspec.json.encode({"data": found, "next": None}))
     elif found:
@@ -34,7 +33,7 @@ def assistants(context: click.Context, as_json: bool, server: ServerOptions) -> 
 @assistants.command()
 @click.argument("name")
 @click.argument("biography", nargs=-1)
-@click.pass_obj
+@with_client
 def add(client: GatewayClient, name: str, biography: tuple[str, ...]) -> None:
     """Add an assistant; BIOGRAPHY opens each of its prompts."""
     say(_line(client.post("/v1/assistants", {"name": name, "biography": " ".join(biography)})))
@@ -44,7 +43,7 @@ def add(client: GatewayClient, name: str, biography: tuple[str, ...]) -> None:
 @click.argument("which")
 @click.argument("biography", nargs=-1)
 @click.option("--name", help="A new name.")
-@click.pass_obj
+@with_client
 def edit(client: GatewayClient, which: str, biography: tuple[str, ...], name: str | None) -> None:
     """Give an assistant a new BIOGRAPHY, name, or both."""
     if not biography and name is None:
@@ -55,7 +54,7 @@ def edit(client: GatewayClient, which: str, biography: tuple[str, ...], name: st
 
 @assistants.command()
 @click.argument("which")
-@click.pass_obj
+@with_client
 def show(client: GatewayClient, which: str) -> None:
     """Show an assistant's biography and what it has learned in its conversations."""
     found = client.get(_path(which))
@@ -71,7 +70,7 @@ def show(client: GatewayClient, which: str) -> None:
 
 @assistants.command()
 @click.argument("which")
-@click.pass_obj
+@with_client
 def remove(client: GatewayClient, which: str) -> None:
     """Erase an assistant for good; its conversations stay."""
     client.delete(_path(which))

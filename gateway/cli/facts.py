@@ -8,7 +8,7 @@ import click
 import msgspec
 
 from gateway.base.errors import HearthError
-from gateway.cli.common.client import GatewayClient, ServerOptions, with_server
+from gateway.cli.common.client import GatewayClient, ServerOptions, with_client, with_server
 from gateway.cli.common.options import json_option
 from gateway.cli.common.text import say
 
@@ -20,10 +20,9 @@ from gateway.cli.common.text import say
 @with_server
 def facts(context: click.Context, ended: bool, as_json: bool, server: ServerOptions) -> None:
     """List facts; `add`, `forget` and `undo` change them. A fact is named by its key or the beginning of its id."""
-    context.obj = server.connect()
     if context.invoked_subcommand is not None:
         return
-    found = list(context.obj.every(f"/v1/facts{'?ended=true' if ended else ''}"))
+    found = list(server.connect().every(f"/v1/facts{'?ended=true' if ended else ''}"))
     if as_json:
         say(msgspec.json.encode({"data": found, "next": None}))
     elif found:
@@ -33,17 +32,17 @@ def facts(context: click.Context, ended: bool, as_json: bool, server: ServerOpti
 
 
 @facts.command()
-@click.argument("key")
+@click.argument("name", metavar="KEY")
 @click.argument("text", nargs=-1, required=True)
-@click.pass_obj
-def add(client: GatewayClient, key: str, text: tuple[str, ...]) -> None:
+@with_client
+def add(client: GatewayClient, name: str, text: tuple[str, ...]) -> None:
     """Remember TEXT under KEY, such as home_city. It replaces the fact under that key."""
-    say(fact_line(client.post("/v1/facts", {"key": key, "text": " ".join(text)})))
+    say(fact_line(client.post("/v1/facts", {"key": name, "text": " ".join(text)})))
 
 
 @facts.command()
 @click.argument("fact")
-@click.pass_obj
+@with_client
 def forget(client: GatewayClient, fact: str) -> None:
     """Forget a fact; `undo` brings it back."""
     name = fact_id(client, fact)
@@ -53,7 +52,7 @@ def forget(client: GatewayClient, fact: str) -> None:
 
 @facts.command()
 @click.argument("fact")
-@click.pass_obj
+@with_client
 def undo(client: GatewayClient, fact: str) -> None:
     """Undo the last change of a fact."""
     left = client.post(f"/v1/facts/{fact_id(client, fact)}/undo")["fact"]

@@ -10,7 +10,7 @@ from urllib.parse import quote
 import click
 import msgspec
 
-from gateway.cli.common.client import GatewayClient, ServerOptions, with_server
+from gateway.cli.common.client import GatewayClient, ServerOptions, with_client, with_server
 from gateway.cli.common.options import json_option
 from gateway.cli.common.text import say
 
@@ -24,10 +24,9 @@ _MARKS = {"open": " ", "doing": ">", "waiting": "?", "done": "x", "cancelled": "
 @with_server
 def tasks(context: click.Context, day: str | None, as_json: bool, server: ServerOptions) -> None:
     """List tasks; `add`, `state` and `delete` change them."""
-    context.obj = server.connect()
     if context.invoked_subcommand is not None:
         return
-    found = list(context.obj.every(f"/v1/tasks{f'?day={quote(day)}' if day else ''}"))
+    found = list(server.connect().every(f"/v1/tasks{f'?day={quote(day)}' if day else ''}"))
     if as_json:
         say(msgspec.json.encode({"data": found, "next": None}))
     elif found:
@@ -45,7 +44,7 @@ def tasks(context: click.Context, day: str | None, as_json: bool, server: Server
     "--archetype", type=click.Choice(["user", "model", "hybrid"]), help="Who does it; by default user."
 )
 @click.option("--breakpoint", "question", help="Stop at this item and ask the user this.")
-@click.pass_obj
+@with_client
 def add(client: GatewayClient, /, objective: bool, **given: str | None) -> None:
     """Make a task, an objective, or an item of a checklist."""
     below_task = (given["parent"] or "").startswith("T-")
@@ -57,7 +56,7 @@ def add(client: GatewayClient, /, objective: bool, **given: str | None) -> None:
 @tasks.command()
 @click.argument("task")
 @click.argument("state", type=click.Choice(list(_MARKS)))
-@click.pass_obj
+@with_client
 def state(client: GatewayClient, task: str, state: str) -> None:
     """Set the state of a task."""
     say(task_line(client.patch(f"/v1/tasks/{task}", {"state": state})))
@@ -65,7 +64,7 @@ def state(client: GatewayClient, task: str, state: str) -> None:
 
 @tasks.command()
 @click.argument("task")
-@click.pass_obj
+@with_client
 def delete(client: GatewayClient, task: str) -> None:
     """Delete a task with everything below it."""
     client.delete(f"/v1/tasks/{task}")

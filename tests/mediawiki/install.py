@@ -5,15 +5,13 @@ The package is unpacked into a cache folder and not installed: its dependencies 
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
+from tests.caching import cached
 from tests.deploy.debian import APT_SECONDS, apt
 
 PHP_PACKAGES = ("php-cli", "php-intl", "php-mbstring", "php-sqlite3", "php-xml")
@@ -48,35 +46,25 @@ def install_mediawiki() -> Path:
     """Folder with ``api.php`` and ``maintenance``."""
     if (INSTALLED / "api.php").is_file():
         return INSTALLED
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hearth-tests"
-    cache.mkdir(parents=True, exist_ok=True)
-    target = cache / "mediawiki"
-    root = target / INSTALLED.relative_to("/")
-    with _locked(cache / "lock"):
-        if (root / "api.php").is_file():
-            return root
-        for program in ("apt-get", "dpkg-deb"):
-            if shutil.which(program) is None:
-                raise MissingPackagesError(f"needs the Debian package mediawiki; getting it takes {program}")
-        with tempfile.TemporaryDirectory(dir=cache) as folder:
-            _unpack(Path(folder), target)
-    return root
+    return cached("mediawiki", _unpack) / INSTALLED.relative_to("/")
 
 
-def _unpack(folder: Path, target: Path) -> None:
-    folder.chmod(0o755)  # apt downloads as a user of its own
-    try:
-        _apt("download", "-qq", *WIKI_PACKAGES, folder=folder)
-    except MissingPackagesError:
-        if os.geteuid() != 0:
-            raise
-        _apt("update", "-qq")
-        _apt("download", "-qq", *WIKI_PACKAGES, folder=folder)
-    tree = folder / "tree"
-    for package in folder.glob("*.deb"):
-        subprocess.run(["dpkg-deb", "-x", str(package), str(tree)], check=True, timeout=APT_SECONDS)
-    shutil.rmtree(target, ignore_errors=True)
-    tree.rename(target)
+def _unpack(target: Path) -> None:
+    for program in ("apt-get", "dpkg-deb"):
+        if shutil.which(program) is None:
+            raise MissingPackagesError(f"needs the Debian package mediawiki; getting it takes {program}")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o755)  # apt downloads as a user of its own
+        try:
+            _apt("download", "-qq", *WIKI_PACKAGES, folder=folder)
+        except MissingPackagesError:
+            if os.geteuid() != 0:
+                raise
+            _apt("update", "-qq")
+            _apt("download", "-qq", *WIKI_PACKAGES, folder=folder)
+        for package in folder.glob("*.deb"):
+            subprocess.run(["dpkg-deb", "-x", str(package), str(target)], check=True, timeout=APT_SECONDS)
 
 
 def _php_is_complete() -> bool:
@@ -90,10 +78,3 @@ def _php_is_complete() -> bool:
 def _apt(*words: str, folder: Path | None = None) -> None:
     if problem := apt(*words, folder=folder):
         raise MissingPackagesError(problem)
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    with path.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield

@@ -15,7 +15,7 @@ import httpx2
 import msgspec
 
 from gateway.base.errors import ConfigurationError, HearthError, InvalidRequestError
-from gateway.cli.common.options import LocalOptions, with_local
+from gateway.cli.common.options import LocalOptions, given, with_local
 from gateway.cli.common.runfile import running
 from gateway.config.sources import read_text
 
@@ -160,7 +160,18 @@ def with_server(command: Callable[..., Any]) -> Callable[..., Any]:
     @click.option("--key", help="API key. Default: HEARTH_API_KEY.")
     @functools.wraps(command)
     def run(*args: Any, url: str | None, key: str | None, local: LocalOptions, **others: Any) -> Any:
-        return command(*args, server=ServerOptions(url, key, local), **others)
+        return command(*args, server=ServerOptions(given("url", url), given("key", key), local), **others)
+
+    return run
+
+
+def with_client(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of :func:`with_server`, and pass the server's client to the command as its first argument."""
+
+    @with_server
+    @functools.wraps(command)
+    def run(*args: Any, server: ServerOptions, **others: Any) -> Any:
+        return command(server.connect(), *args, **others)
 
     return run
 

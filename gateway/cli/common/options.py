@@ -52,6 +52,14 @@ class PathType(click.Path):
         return super().convert(value, param, ctx)
 
 
+def given(name: str, value: Any) -> Any:
+    """``value`` of an option, or the one that stands before the command, at its group."""
+    context = click.get_current_context().parent
+    while value is None and context is not None:
+        value, context = context.params.get(name, value), context.parent
+    return value
+
+
 def with_local(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add ``--data-dir`` and ``--config``, and pass them to the command as ``local``."""
 
@@ -59,7 +67,8 @@ def with_local(command: Callable[..., Any]) -> Callable[..., Any]:
     @click.option("--config", "config_file", type=PathType(), help="Also read settings from this TOML file.")
     @functools.wraps(command)
     def run(*args: Any, data_dir: Path | None, config_file: Path | None, **others: Any) -> Any:
-        return command(*args, local=LocalOptions(data_dir, config_file), **others)
+        local = LocalOptions(given("data_dir", data_dir), given("config_file", config_file))
+        return command(*args, local=local, **others)
 
     return run
 

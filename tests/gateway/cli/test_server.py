@@ -70,6 +70,23 @@ def test_the_url_of_the_environment_is_used(client: Run, tmp_path: Path) -> None
     assert client("status", "--url", url + "/", "--data-dir", str(tmp_path)).returncode == 0
 
 
+def test_options_of_a_group_stand_before_or_after_its_commands(
+    hearth: Run, served: dict[str, str], tmp_path: Path
+) -> None:
+    folder = served["HEARTH_DATA_DIR"]
+    for before, after in ([["--data-dir", folder], []], [[], ["--data-dir", folder]]):
+        assert hearth("facts", *before, "add", "home_city", "Huế", *after).returncode == 0
+        assert "forgotten" in hearth("facts", *before, "forget", "home_city", *after).stdout
+        assert "(user) walk" in hearth("tasks", *before, "add", "walk", *after).stdout
+        assert "kind" in hearth("assistants", *before, "add", "Bo", "kind", *after).stdout
+        assert hearth("assistants", *before, "remove", "Bo", *after).returncode == 0
+        assert hearth("models", *before, "use", "hearth-demo-x", *after).stderr.count("hearth-demo-x")
+    wins = hearth(
+        "facts", "--data-dir", str(tmp_path / "none"), "add", "home_city", "Rom", "--data-dir", folder
+    )
+    assert wins.returncode == 0, "the later option counts"
+
+
 def test_a_key_is_taken_from_flag_environment_or_file(hearth: Run, tiny_model: Path, tmp_path: Path) -> None:
     token = hearth("key", "create", "me", "--role", "admin").stdout.strip()
     key_file = tmp_path / "key"
