@@ -18,6 +18,7 @@ from gateway.api.services import ApiRequest
 from gateway.base.redact import without_secrets
 from gateway.memory.learning.objectives import split_listed
 from gateway.memory.planning.budget import time_zone
+from gateway.store.memory.runs import RunConflictError, unanswered
 from gateway.store.memory.tasks import (
     Archetype,
     Level,
@@ -131,6 +132,10 @@ async def change(request: ApiRequest) -> Struct:
         old = get_task(connection, name, owner)
         if old.level == "checklist" and given.get("day", old.day) != old.day:
             raise invalid("day", f"a checklist item has the day of its task; move `{old.parent}`")
+        if given.get("state") == "done" and (question := unanswered(connection, old)) is not None:
+            raise RunConflictError(
+                f"`{old.id}` waits at a BREAKPOINT: {question}", code="open_breakpoint", param="state"
+            )
         counted = old.redactions + redactions
         task = msgspec.structs.replace(old, **given, updated_at=time.time(), redactions=counted)
         save_task(connection, task)
