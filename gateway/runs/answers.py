@@ -88,12 +88,13 @@ def _apply(
     connection: apsw.Connection, view: RunView, found: Breakpoint, value: Answer, tools: Toolbox, now: float
 ) -> None:
     run, item = view.run, next((each for each in view.items if each.id == found.item), None)
-    if value == "cancel" and found.kind not in ("question", "checklist"):
+    if value == "cancel" and found.kind != "question":
         save_run(connection, msgspec.structs.replace(run, state="cancelled"), "cancelled", now)
         return
     match found.kind:
-        case "checklist" | "confirm" if isinstance(value, list):
-            make_items(connection, view.task, items_of_lines(value, tools), now)
+        case "checklist" | "confirm" if isinstance(value, list) or found.kind == "checklist":
+            lines = value if isinstance(value, list) else [proposed_line(view.task.title)]
+            make_items(connection, view.task, items_of_lines(lines, tools), now)
             run = msgspec.structs.replace(run, planned="user")
         case "limit":
             run = msgspec.structs.replace(
@@ -119,6 +120,11 @@ def _apply(
         case _ if item is not None:
             set_state(connection, item, "open", now)
     proceed(connection, run, now)
+
+
+def proposed_line(title: str) -> str:
+    """The checklist that a user may take in place of the model's: reading does no harm."""
+    return f"ask_wiki: {title}"
 
 
 def proceed(connection: apsw.Connection, run: TaskRun, now: float) -> None:

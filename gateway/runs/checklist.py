@@ -137,8 +137,8 @@ def model_schema(tools: Toolbox) -> dict[str, Any]:
 def items_of_model(written: str, title: str, tools: Toolbox) -> list[PlannedItem]:
     """The model's checklist. Raises InvalidRequestError that says why it is not usable.
 
-    Models invent. So no item may repeat another one, each has to be about the task, and a tool that is ``exact`` gets
-    only what the task says, word for word.
+    Models invent. So no item may repeat another one, each has to be about the task, half of a call's words are
+    the task's, and a tool that is ``exact`` gets only what the task says, word for word.
     """
     try:
         proposed = msgspec.json.decode(written, type=list[_Proposed])
@@ -151,10 +151,11 @@ def items_of_model(written: str, title: str, tools: Toolbox) -> list[PlannedItem
     for number, each in enumerate(proposed, 1):
         tool = tools.get(each.tool) if each.tool else None
         given = [str(value) for value in each.arguments.values()]
-        if not about & content(" ".join([each.question, *given])):
-            raise InvalidRequestError(f"step {number} is not about the task")
         if tool is not None and tool.exact and any(_folded(value) not in words for value in given):
             raise InvalidRequestError(f"the task does not say what step {number} does")
+        said = content(" ".join([each.question, *given]))
+        if not said & about or (tool is not None and len(said & about) * 2 < len(said)):
+            raise InvalidRequestError(f"step {number} is not about the task")
         item = _call(tool, each.arguments) if tool else PlannedItem(title=each.question[:_MAX_TITLE])
         if item in items:
             raise InvalidRequestError(f"step {number} repeats another one")

@@ -17,7 +17,9 @@ from gateway.store.memory.runs import BreakpointKind, Intent, NewBreakpoint, Run
 from gateway.store.memory.tasks import Task
 
 TEXT = {"type": "string", "minLength": 1, "maxLength": 4000}
-STEPS = {"type": "array", "minItems": 1, "maxItems": 12, "items": {"type": "string", "minLength": 1}}
+_STEPS = {"type": "array", "minItems": 1, "maxItems": 12, "items": {"type": "string", "minLength": 1}}
+# A proposal, or other steps.
+YES_OR_STEPS = {"anyOf": [{"enum": ["yes", "cancel"]}, _STEPS]}
 _ALL_RISKS = 3
 _RISKS: dict[Risk, str] = {
     "untrusted": "reads text of others",
@@ -72,8 +74,7 @@ def decide(view: RunView, tools: Toolbox) -> Move:
     ):
         lines = "\n".join(f"{number}. {item.title}" for number, item in enumerate(view.items, 1))
         question = f"This is the checklist:\n{lines}\nCarry it out? Or write other steps, one a line."
-        schema = {"anyOf": [{"enum": ["yes", "cancel"]}, STEPS]}
-        return Ask(NewBreakpoint(item=None, kind="confirm", question=question, schema=schema))
+        return Ask(NewBreakpoint(item=None, kind="confirm", question=question, schema=YES_OR_STEPS))
     item = next((each for each in view.items if each.state not in ("done", "cancelled")), None)
     if item is None:
         return Finish(

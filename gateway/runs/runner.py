@@ -24,9 +24,9 @@ from gateway.memory.model import Filled, MemoryModel, Record
 from gateway.memory.pace import Pace
 from gateway.models.prompts import PromptSet
 from gateway.models.served import ServedModel
-from gateway.runs.answers import make_items, proceed
+from gateway.runs.answers import make_items, proceed, proposed_line
 from gateway.runs.checklist import PlannedItem, items_of_model, model_schema
-from gateway.runs.decide import STEPS, Ask, Do, Finish, asked, decide
+from gateway.runs.decide import YES_OR_STEPS, Ask, Do, Finish, asked, decide
 from gateway.runs.tool import Calling, Toolbox, ToolOutput, as_data, fenced
 from gateway.store.db import Database
 from gateway.store.memory.jobs import Job, finish_job, put_back_job
@@ -237,11 +237,14 @@ class Runner:
                 planned="" if problem else "model",
             )
             if problem:
-                question = _unusable(view.task.title, problem)
+                question = (
+                    f"The model's checklist for {view.task.title!r} is not usable: {problem}. Do this instead: "
+                    f"{proposed_line(view.task.title)}? Or write other steps, one a line."
+                )
                 self._stop(
                     connection,
                     msgspec.structs.replace(current, run=spent),
-                    NewBreakpoint(item=None, kind="checklist", question=question, schema=STEPS),
+                    NewBreakpoint(item=None, kind="checklist", question=question, schema=YES_OR_STEPS),
                 )
             else:
                 make_items(connection, current.task, items, time.time())
@@ -258,10 +261,3 @@ class Runner:
         filled = Filled(msgspec.structs.replace(used, schema=schema) if schema else used, values)
         written, _ = await parts.model(view.run.owner).write(filled, max_tokens=used.max_tokens or 300)
         return written, sum(await parts.inference.count([filled.text, written]))
-
-
-def _unusable(title: str, problem: str) -> str:
-    return (
-        f"The model's checklist for {title!r} is not usable: {problem}. Which steps are to be done? Write one a line, "
-        "such as `ask_wiki: a question`."
-    )

@@ -97,7 +97,7 @@ def code_tools(database: Database) -> list[RunTool]:
 
     return [
         RunTool(CodeSearchArgs, search_code, _RISKS),
-        RunTool(CallersArgs, callers_of, _RISKS),
+        RunTool(CallersArgs, callers_of, _RISKS, exact=True),
         RunTool(FileArgs, read_file, _RISKS, exact=True),
     ]
 

@@ -42,7 +42,7 @@ class AddTaskArgs(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class NotifyArgs(Struct, frozen=True, forbid_unknown_fields=True):
-    text: Said
+    text: Annotated[str, Meta(min_length=1, max_length=100_000)]  # as long as a result
 
 
 class ReminderArgs(Struct, frozen=True, forbid_unknown_fields=True):
@@ -77,7 +77,7 @@ def own_tools(database: Database, zone: str) -> list[RunTool]:
         )
 
     async def remember(calling: Calling, fact: RememberArgs) -> ToolOutput:
-        """Keep a fact about the user, such as: my home city is Turku."""
+        """Keep a fact about the user."""
         text, redactions = redact(fact.text.strip())
         key = fact.key or _key(text)
         new = NewFact(

@@ -82,9 +82,13 @@ async def test_nonsense_of_the_model_is_never_carried_out(
     task = await begin(client, "Wash the car")
     run = await rest(client, task)
     assert (run["state"], run["breakpoint"]["kind"], run["steps"]) == ("waiting", "checklist", [])
+    assert "Do this instead: ask_wiki: Wash the car?" in run["breakpoint"]["question"]
     run = await answer(client, task, ["notify: the car is dirty"])
     assert (run["state"], run["planned"]) == ("done", "user")
-    assert len(inference.calls) == 1
+    other = await begin(client, "Wash the cat")
+    await rest(client, other)
+    run = await answer(client, other, "yes")
+    assert [step["title"] for step in run["steps"]] == ["ask_wiki: Wash the cat"]
 
 
 async def test_a_hybrid_task_asks_before_an_effect_and_a_refused_one_has_none(client: Client) -> None:

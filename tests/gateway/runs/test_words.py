@@ -153,6 +153,7 @@ def test_the_models_checklist_is_used_only_if_it_is_about_the_task(tools: Toolbo
         ([ask], "it has 1 steps"),
         ([ask, ask], "repeats"),
         ([ask, {"question": "How is the weather?"}], "step 2 is not about the task"),
+        ([ask, {"tool": "search_wiki", "arguments": {"query": "Befunge is a town in Finland"}}], "not about"),
         ([ask, {"tool": "http_get", "arguments": {"url": "https://example.org/Befunge"}}], "does not say"),
         ([ask, {"tool": "remember", "arguments": {"text": "Befunge made me"}}], "does not say"),
         ([ask, {"tool": "remind_at", "arguments": {"time": "8:00", "text": "read it"}}], "does not say"),
