@@ -3,7 +3,7 @@
     python -m benchmarks.tasks MODEL [--set eval/tasks.toml]
     python -m benchmarks.tasks MODEL --beside 10
 
-A task is done if its end is there. Where the model's checklist is not usable, the proposal in its place is answered with
+A task is done if its end is there. Where the model's checklist is not usable, the proposal instead is answered with
 yes: then it is "yes" if the end is there, else "asked". Everything else is wrong. ``--beside`` compares the first token
 of a chat alone with that beside so many runs whose steps ask the model, in turns, each with a new conversation.
 """

@@ -67,6 +67,7 @@ class TaskChange(Body, frozen=True, kw_only=True):
     archetype: Archetype | UnsetType = UNSET
     breakpoint: bool | UnsetType = UNSET
     question: Annotated[str, Meta(max_length=500)] | UnsetType | None = UNSET
+    tool: Tool | UnsetType | None = UNSET
 
 
 class TaskQuery(Listed, frozen=True, kw_only=True):
@@ -126,7 +127,7 @@ async def change(request: ApiRequest) -> Struct:
     body, redactions = without_secrets(await read_body(request, TaskChange))
     if body.day is not UNSET:
         _checked_day(body.day)
-    given = {n: v for n in body.__struct_fields__ if (v := getattr(body, n)) is not UNSET}
+    given: dict[str, Any] = msgspec.to_builtins(body)
 
     def store(connection: apsw.Connection) -> Task:
         old = get_task(connection, name, owner)

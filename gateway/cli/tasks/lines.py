@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
+from gateway.cli.common.client import GatewayClient
 from gateway.cli.common.text import say
 
 MARKS = {"open": " ", "doing": ">", "waiting": "?", "done": "x", "cancelled": "-"}
@@ -15,6 +16,12 @@ def show_tasks(tasks: Sequence[dict[str, Any]]) -> None:
     """Print tasks under headings for their days, in the order given."""
     for day, of_day in groupby(tasks, key=lambda task: str(task["day"])):
         say("\n".join([day, *map(task_line, of_day)]))
+
+
+def show_notices(client: GatewayClient, *, aside: bool = False) -> None:
+    """Print what tasks have to say, and mark it as shown; ``aside`` on stderr."""
+    for notice in client.post("/v1/notices")["data"]:
+        say(f"{notice['task']}: {notice['text']}", err=aside)
 
 
 def task_line(task: dict[str, Any]) -> str:

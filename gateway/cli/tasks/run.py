@@ -10,7 +10,7 @@ import click
 
 from gateway.cli.common.client import GatewayClient, raise_event_error
 from gateway.cli.common.text import say
-from gateway.cli.tasks.lines import MARKS
+from gateway.cli.tasks.lines import MARKS, show_notices
 from gateway.store.memory.tasks import TASK_ID
 
 _DETACHED = click.option("--detach", is_flag=True, help="Do not wait for the end of the run.")
@@ -74,8 +74,7 @@ def _mover(name: str, text: str) -> click.Command:
 @click.pass_obj
 def notices(client: GatewayClient) -> None:
     """Show what tasks have to say: reminders, BREAKPOINTs, results. Each is shown once."""
-    for notice in client.post("/v1/notices")["data"]:
-        say(f"{notice['task']}: {notice['text']}")
+    show_notices(client)
 
 
 COMMANDS = (

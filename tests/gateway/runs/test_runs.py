@@ -197,7 +197,11 @@ async def test_a_failed_step_asks_and_can_be_changed(client: Client) -> None:
     run = await answer(client, task, "retry")
     assert run["steps"][0]["attempts"] == 2
     assert run["steps"][0]["outcome"] == "failed"
-    assert (await answer(client, task, "skip"))["state"] == "done"
+    tool = {"name": "notify", "arguments": {"text": "no parser"}}
+    changed = await client.patch(f"/v1/tasks/{run['steps'][0]['id']}", json={"tool": tool})
+    assert changed.json()["tool"] == tool
+    run = await answer(client, task, "retry")
+    assert (run["state"], run["result"]) == ("done", "told: no parser")
 
 
 async def test_a_reminder_waits_and_a_pause_ends_the_wait(
