@@ -13,15 +13,17 @@ from typing import Any
 
 import apsw
 import msgspec
+import structlog
 from msgspec import Struct
 
 from gateway.base.aio import finish
-from gateway.base.errors import HearthError, InvalidRequestError
+from gateway.base.errors import HearthError
 from gateway.base.redact import redact
 from gateway.config.settings import TaskSettings
 from gateway.inference.interface import Inference
 from gateway.memory.model import Filled, MemoryModel, Record
 from gateway.memory.pace import Pace
+from gateway.memory.worker import JobPostponedError
 from gateway.models.prompts import PromptSet
 from gateway.models.served import ServedModel
 from gateway.runs.answers import make_items, proceed, proposed_line
@@ -42,6 +44,8 @@ from gateway.store.memory.runs import (
     set_state,
 )
 from gateway.store.memory.tasks import get_task
+
+log = structlog.get_logger(__name__)
 
 _ATTEMPTS = 3  # of a step that fails in a way that may pass
 _DAY_SECONDS = 86_400.0
@@ -146,6 +150,8 @@ class Runner:
                 output = await self._call(view, do, work.step)
         except HearthError as error:
             problem = error
+        except JobPostponedError:
+            raise
         except TimeoutError:
             problem = HearthError(
                 f"it was stopped after {limit:.0f} seconds, the limit of the run", code="limit"
@@ -216,12 +222,14 @@ class Runner:
         """Have the model write the checklist; ask for one if it is not usable."""
         tools, began = self._parts.tools, time.monotonic()
         values = {"tools": tools.text(), "task": view.task.title}
-        written, tokens = await self._write(view, "checklist", values, model_schema(tools))
         items: list[PlannedItem] = []
-        problem = ""
+        problem, tokens = "", 0
         try:
+            written, tokens = await self._write(view, "checklist", values, model_schema(tools))
             items = items_of_model(written, view.task.title, tools)
-        except InvalidRequestError as error:
+        except HearthError as error:
+            if error.retry_after is not None:
+                raise
             problem = error.message
         seconds = time.monotonic() - began
 

@@ -16,6 +16,7 @@ from gateway.base.errors import InvalidRequestError
 
 # What a step may bring together: text that others wrote, data of the owner, an effect beyond the run.
 Risk = Literal["untrusted", "private", "effect"]
+_WRITTEN = 200  # characters of an argument that a model writes
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u2028\u2029]")
 
 
@@ -107,16 +108,25 @@ class Toolbox:
         )
 
     def item_schemas(self) -> list[dict[str, Any]]:
-        """A schema for a call of each tool."""
+        """A schema for a call of each tool, with short texts: long ones make large grammars."""
         return [
             {
                 "type": "object",
                 "required": ["tool", "arguments"],
                 "additionalProperties": False,
-                "properties": {"tool": {"const": tool.name}, "arguments": tool.schema},
+                "properties": {"tool": {"const": tool.name}, "arguments": _short(tool.schema)},
             }
             for tool in self._tools.values()
         ]
+
+
+def _short(schema: dict[str, Any]) -> dict[str, Any]:
+    texts = {
+        name: each | {"maxLength": min(_WRITTEN, each.get("maxLength", _WRITTEN))}
+        for name, each in schema["properties"].items()
+        if each.get("type") == "string"
+    }
+    return schema | {"properties": schema["properties"] | texts}
 
 
 def as_data(text: str, most: int) -> str:

@@ -42,7 +42,7 @@ class AddTaskArgs(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class NotifyArgs(Struct, frozen=True, forbid_unknown_fields=True):
-    text: Annotated[str, Meta(min_length=1, max_length=100_000)]  # as long as a result
+    text: Annotated[str, Meta(min_length=1)]  # as long as a result
 
 
 class ReminderArgs(Struct, frozen=True, forbid_unknown_fields=True):

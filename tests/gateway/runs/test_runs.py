@@ -11,6 +11,7 @@ import apsw
 import msgspec
 import pytest
 
+from gateway.base.errors import InvalidRequestError
 from gateway.config.settings import Settings
 from tests.gateway.api.conftest import Client, in_process, make_key
 from tests.gateway.api.conversations.test_conversations import text_of
@@ -89,6 +90,14 @@ async def test_nonsense_of_the_model_is_never_carried_out(
     await rest(client, other)
     run = await answer(client, other, "yes")
     assert [step["title"] for step in run["steps"]] == ["ask_wiki: Wash the cat"]
+
+
+async def test_a_model_that_refuses_the_prompt_is_a_breakpoint_too(
+    client: Client, inference: ScriptedInference
+) -> None:
+    inference.error = InvalidRequestError("the schema is too large")
+    run = await rest(client, await begin(client, "Wash the car"))
+    assert "the schema is too large" in run["breakpoint"]["question"]
 
 
 async def test_a_hybrid_task_asks_before_an_effect_and_a_refused_one_has_none(client: Client) -> None:

@@ -19,6 +19,7 @@ from gateway.runs.tools.web import web_tools
 from gateway.runs.tools.wiki import AskWikiArgs, SearchWikiArgs
 from gateway.runs.when import moment
 from gateway.store.db import Database
+from model_host.grammar.schema.converter import schema_to_grammar
 
 NOW = datetime(2026, 11, 23, 14, 30, tzinfo=ZoneInfo("Europe/Helsinki"))
 
@@ -163,7 +164,9 @@ def test_the_models_checklist_is_used_only_if_it_is_about_the_task(tools: Toolbo
             items_of_model(written(*items), title, tools)
     with pytest.raises(InvalidRequestError, match="could not be read"):
         items_of_model("[{", title, tools)
-    assert len(model_schema(tools)["items"]["anyOf"]) == len(tools.names) + 1
+    schema = model_schema(tools)
+    assert len(schema["items"]["anyOf"]) == len(tools.names) + 1
+    schema_to_grammar(schema)  # raises if the host could not follow it
 
 
 def test_what_a_tool_returns_is_fenced_data() -> None:
