@@ -1,7 +1,7 @@
 """Tasks with checkable ends, and a chat's first token beside running tasks.
 
-    python -m benchmarks.tasks MODEL [--set eval/tasks.toml]
-    python -m benchmarks.tasks MODEL --beside 10
+    python -m benchmarks.runs.tasks MODEL [--set eval/tasks.toml]
+    python -m benchmarks.runs.tasks MODEL --beside 10
 
 A task is done if its end is there. Where the model's checklist is not usable, the proposal instead is answered with
 yes: then it is "yes" if the end is there, else "asked". Everything else is wrong. ``--beside`` compares the first token
@@ -80,7 +80,8 @@ def score(client: httpx2.Client, tasks: list[dict[str, Any]]) -> None:
     for how, ends in rows.items():
         if ends:
             counts = ", ".join(
-                f"{sum(end == ended for end, _ in ends)} {ended}" for ended in ("done", "asks", "wrong")
+                f"{sum(end == ended for end, _ in ends)} {ended}"
+                for ended in ("done", "yes", "asked", "wrong")
             )
             steps, tokens = (
                 statistics.mean(value)
@@ -121,9 +122,10 @@ def first_token(client: httpx2.Client) -> float:
     body = {"text": "Tell me about the sea.", "stream": True, "max_tokens": 8}
     begun = time.perf_counter()
     with client.stream("POST", f"/v1/conversations/{talk}/messages", json=body) as reply:
-        seconds = next(time.perf_counter() - begun for line in reply.iter_lines() if line == "event: delta")
-        for _ in reply.iter_lines():
-            pass
+        seconds = 0.0
+        for line in reply.iter_lines():
+            if line == "event: delta" and not seconds:
+                seconds = time.perf_counter() - begun
     return seconds
 
 
