@@ -41,9 +41,8 @@ from gateway.store.memory.runs import (
     begin_step,
     end_step,
     save_run,
-    set_state,
+    set_item_state,
 )
-from gateway.store.memory.tasks import get_task
 
 log = structlog.get_logger(__name__)
 
@@ -119,7 +118,7 @@ class Runner:
                 return None
             case Do() as do:
                 step = do.again.seq if do.again else begin_step(connection, view.run.id, do.intent, now)
-                set_state(connection, get_task(connection, do.intent.item, view.run.owner), "doing", now)
+                set_item_state(connection, view.run, do.intent.item, "doing", now)
                 return _Work(view, step, do)
         return _Work(view)
 
@@ -130,7 +129,7 @@ class Runner:
         add_breakpoint(connection, run, new, now=now, expires_at=expires)
         save_run(connection, msgspec.structs.replace(run, state="waiting"), "waiting", now)
         if new.item is not None:
-            set_state(connection, get_task(connection, new.item, run.owner), "waiting", now)
+            set_item_state(connection, run, new.item, "waiting", now)
         source = f"{run.id} breakpoint {len(view.breakpoints)}"
         add_notice(connection, run.owner, run.task, f"{view.task.title}: {new.question}", source, now)
 
@@ -164,7 +163,7 @@ class Runner:
             if problem is None:
                 spent = {"tokens": output.tokens, "seconds": seconds}
                 end_step(connection, work.step, "done", clean, now, **spent)  # type: ignore[arg-type]
-                set_state(connection, get_task(connection, do.intent.item, view.run.owner), "done", now)
+                set_item_state(connection, view.run, do.intent.item, "done", now)
                 self._go_on(connection, view, job)
                 return
             end_step(connection, work.step, "failed", redact(problem.message)[0], now, seconds=seconds)

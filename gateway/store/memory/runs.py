@@ -167,6 +167,13 @@ def set_state(connection: apsw.Connection, task: Task, state: State, now: float)
         save_task(connection, msgspec.structs.replace(task, state=state, updated_at=now))
 
 
+def set_item_state(connection: apsw.Connection, run: TaskRun, item: str, state: State, now: float) -> None:
+    """:func:`set_state` for an item of a run, which the user may have deleted meanwhile."""
+    found = select_one(connection, Task, "tasks WHERE owner = ? AND id = ?", (run.owner, item))
+    if found is not None:
+        set_state(connection, found, state, now)
+
+
 def begin_step(connection: apsw.Connection, run: str, intent: Intent, now: float) -> int:
     """Store what is about to be done; returns its ``seq``."""
     row = {"run": run, **msgspec.structs.asdict(intent), "tokens": 0, "seconds": 0.0, "began_at": now}

@@ -283,6 +283,17 @@ async def test_what_cannot_run_is_refused_with_a_remedy(client: Client) -> None:
     assert "runs already" in await error(f"/v1/tasks/{task}/run")
 
 
+async def test_an_item_that_is_deleted_while_it_is_done_does_not_stop_the_run(
+    client: Client, inference: ScriptedInference
+) -> None:
+    inference.delay = 0.2
+    task = await begin(client, "x", "think: Why?", "notify: after it")
+    await inference.begun.acquire()
+    item = (await client.get(f"/v1/tasks/{task}/run")).json()["steps"][0]["id"]
+    assert (await client.delete(f"/v1/tasks/{item}")).status_code == 200
+    assert (await rest(client, task))["result"] == "told: after it"
+
+
 async def test_a_task_that_is_deleted_takes_its_run_along(client: Client, settings: Settings) -> None:
     task = await begin(client, "x", "ask: Which?")
     await rest(client, task)
