@@ -39,6 +39,7 @@ from gateway.store.memory.runs import (
     add_notice,
     any_run,
     begin_step,
+    breakpoint_source,
     end_step,
     save_run,
     set_item_state,
@@ -126,12 +127,12 @@ class Runner:
         """Wait for the owner at a BREAKPOINT."""
         run, now = view.run, time.time()
         expires = now + self._parts.settings.answer_days * _DAY_SECONDS
-        add_breakpoint(connection, run, new, now=now, expires_at=expires)
+        number = add_breakpoint(connection, run, new, now=now, expires_at=expires)
         save_run(connection, msgspec.structs.replace(run, state="waiting"), "waiting", now)
         if new.item is not None:
             set_item_state(connection, run, new.item, "waiting", now)
-        source = f"{run.id} breakpoint {len(view.breakpoints)}"
-        add_notice(connection, run.owner, run.task, f"{view.task.title}: {new.question}", source, now)
+        text = f"{view.task.title}: {new.question}"
+        add_notice(connection, run.owner, run.task, text, breakpoint_source(number), now)
 
     def _end(self, connection: apsw.Connection, view: RunView, result: str) -> None:
         run, now = view.run, time.time()

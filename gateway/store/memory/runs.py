@@ -208,17 +208,27 @@ def end_step(
 
 def add_breakpoint(
     connection: apsw.Connection, run: TaskRun, new: NewBreakpoint, *, now: float, expires_at: float
-) -> None:
+) -> int:
+    """Store a BREAKPOINT; returns its id."""
     row = msgspec.structs.asdict(new)
-    insert(
+    return insert(
         connection,
         "breakpoints",
         {**row, "owner": run.owner, "run": run.id, "created_at": now, "expires_at": expires_at},
     )
 
 
+def breakpoint_source(number: int) -> str:
+    """The ``source`` of a BREAKPOINT's notice."""
+    return f"breakpoint {number}"
+
+
 def answer_breakpoint(connection: apsw.Connection, found: Breakpoint, value: object, now: float) -> None:
-    """Store the answer to a BREAKPOINT."""
+    """Store the answer to a BREAKPOINT, whose notice is of no use any more."""
+    connection.execute(
+        "UPDATE notices SET shown_at = ? WHERE source = ? AND shown_at IS NULL",
+        (now, breakpoint_source(found.id)),
+    )
     connection.execute(
         "UPDATE breakpoints SET answer = ?, answered_at = ? WHERE id = ?",
         (msgspec.json.encode({"value": value}).decode(), now, found.id),

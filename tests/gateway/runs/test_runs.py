@@ -49,9 +49,14 @@ async def test_the_steps_of_a_user_use_earlier_results_and_the_owners_answer(
     )
     refused = await client.patch(f"/v1/tasks/{task}", json={"state": "done"})
     assert (refused.status_code, refused.json()["error"]["code"]) == (409, "open_breakpoint")
+    assert await notices(client) == ["Find out about a city: Which city?"]
+    again = await begin(client, "Another city", "ask: Which town?")
+    await rest(client, again)
+    await answer(client, again, "Kemi")
     run = await answer(client, task, "Oulu")
     assert run["state"] == "done"
     assert run["result"] == "told: Oulu: It is fine."
+    assert not any("Which town?" in text for text in await notices(client)), "it was answered meanwhile"
     prompt = text_of(inference.calls[0])
     assert "| Oulu" in prompt
     assert inference.calls[0].lane == "background"
