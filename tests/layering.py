@@ -23,6 +23,7 @@ HEIGHTS: dict[str, int] = {
     "api": 50,
     "evaluation": 50,
     "benchmarking": 50,
+    "runs": 45,
     "ask": 40,
     "memory": 40,
     "wiki": 40,

@@ -25,6 +25,7 @@ from gateway.inference.switch import ModelSwitch
 from gateway.memory.service import Conversations
 from gateway.models.catalog import ResolvedModel
 from gateway.models.served import ServedModel
+from gateway.runs.service import Runs
 from gateway.store.db import Database
 from gateway.telemetry.metrics import Metrics
 from gateway.vectors.parts import VectorSearch
@@ -47,6 +48,7 @@ class Services:
     ask: AskFlow
     wiki: WikiSource
     conversations: Conversations
+    runs: Runs
     auth: Authenticator
     metrics: Metrics
     drain: Drain

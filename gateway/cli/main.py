@@ -42,7 +42,7 @@ COMMANDS = {
     "chat": _Entry("chat.command", "chat", "Talk with the model."),
     "assistants": _Entry("assistants", "assistants", "Manage the characters that speak in conversations."),
     "facts": _Entry("facts", "facts", "Show and change what was learned about you."),
-    "tasks": _Entry("tasks", "tasks", "Manage objectives, tasks and checklists."),
+    "tasks": _Entry("tasks.command", "tasks", "Manage and run tasks, with their checklists."),
     "mcp": _Entry("mcp.command", "mcp", "Offer the server's tools to an editor or agent (MCP)."),
     "eval": _Entry(
         "evaluation.command", "evaluate", "Score answers, citations and retrieval on a question set."

@@ -260,6 +260,23 @@ class McpSettings(Struct, frozen=True, forbid_unknown_fields=True):
     write: bool = False
 
 
+class TaskSettings(Struct, frozen=True, forbid_unknown_fields=True):
+    """Runs of tasks: their limits, after which they ask whether to go on, and where they may fetch from."""
+
+    max_steps: Positive = 24
+    # Of the model, in prompts and replies together.
+    max_tokens: Positive = 50_000
+    # Of work; waiting for a time or an answer is not counted.
+    max_seconds: Timeout = 1800.0
+    # Maximum length of a step's result.
+    result_characters: Annotated[int, Meta(ge=200, le=100_000)] = 4000
+    # Time to answer a BREAKPOINT.
+    answer_days: Annotated[float, Meta(gt=0, le=3650)] = 7.0
+    # Hosts from which `http_get` may fetch, with the port if it is not the usual one, such as api.example.org. Empty:
+    # there is no `http_get`.
+    http_hosts: list[Annotated[str, Meta(pattern=r"^[a-z0-9_.:\[\]-]{1,255}$")]] = []
+
+
 class LogSettings(Struct, frozen=True, forbid_unknown_fields=True):
     """Structured logs on stderr, and the request record in the database."""
 
@@ -281,6 +298,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     wiki: WikiSettings = WikiSettings()
     memory: MemorySettings = MemorySettings()
     mcp: McpSettings = McpSettings()
+    tasks: TaskSettings = TaskSettings()
     log: LogSettings = LogSettings()
 
     @property

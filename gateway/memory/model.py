@@ -30,6 +30,8 @@ _KINDS: dict[str, Kind] = {
     "facts": "facts",
     "tasks": "tasks",
     "objective": "tasks",
+    "checklist": "tasks",
+    "step": "tasks",
 }
 
 

@@ -385,13 +385,13 @@ class Conversations:
         return "queued" if plan(context.situation) else "none"
 
     async def _compact_job(self, job: Job) -> None:
-        conversation = await self._parts.database.read(lambda c: any_conversation(c, job.conversation))
+        conversation = await self._parts.database.read(lambda c: any_conversation(c, job.subject))
         await self._compactor.run(conversation)
         await self._compactor.replace_extracts(conversation)
         await self._reflector.run(conversation)
         await self._parts.database.write(lambda c: finish_job(c, job))
 
     async def _fresh_job(self, job: Job) -> None:
-        conversation = await self._parts.database.read(lambda c: any_conversation(c, job.conversation))
+        conversation = await self._parts.database.read(lambda c: any_conversation(c, job.subject))
         await self._fresh.run(conversation)
         await self._parts.database.write(lambda c: finish_job(c, job))

@@ -1,4 +1,4 @@
-"""The worker: runs durable jobs while their conversation has no message to answer.
+"""The worker: runs durable jobs, those of a conversation while it has no message to answer.
 
 A job's handler writes its result and the job's end in one transaction. An interrupted job is queued again; a failing
 one backs off. A job that was running when the program died runs again after the next start.
@@ -32,7 +32,7 @@ from gateway.store.memory.jobs import (
 log = structlog.get_logger(__name__)
 
 AT_ONCE = 4
-# A running job is never leased again, because its conversation is busy. So a lease only expires when a job could not
+# A running job is never leased again, because its subject is busy. So a lease only expires when a job could not
 # be put back.
 _LEASE_SECONDS = 600.0
 _FIRST_RETRY_SECONDS = 30.0
@@ -50,11 +50,20 @@ class JobPostponedError(Exception):
 
 
 class Worker:
-    """Runs at most :data:`AT_ONCE` jobs at once, and one per conversation."""
+    """Runs at most ``at_once`` jobs of the kinds in ``handlers`` at once, and one per subject."""
 
-    def __init__(self, database: Database, handlers: Mapping[JobKind, Handler]) -> None:
+    def __init__(
+        self,
+        database: Database,
+        handlers: Mapping[JobKind, Handler],
+        *,
+        name: str = "memory-worker",
+        at_once: int = AT_ONCE,
+    ) -> None:
         self._database = database
         self._handlers = handlers
+        self._name = name
+        self._at_once = at_once
         self._wake = asyncio.Event()
         self._running: dict[str, asyncio.Task[None]] = {}
         self._started: dict[str, asyncio.Event] = {}
@@ -63,54 +72,54 @@ class Worker:
 
     async def start(self, supervision: Supervision) -> None:
         """Queue the jobs again that an earlier process left running, and start."""
-        released = await self._database.write(release_all_jobs)
+        released = await self._database.write(lambda c: release_all_jobs(c, self._handlers.keys()))
         if released:
             log.info("jobs of an earlier run wait again", jobs=released)
-        self._loop = supervision.start("memory-worker", self._run)
+        self._loop = supervision.start(self._name, self._run)
 
     async def close(self) -> None:
         """Interrupt running jobs, which stay queued in the database, and stop."""
         if self._loop is not None:
             await self._loop.close()
-        for conversation in list(self._running):
-            await self._interrupt(conversation)
+        for subject in list(self._running):
+            await self._interrupt(subject)
 
     def wake(self) -> None:
         self._wake.set()
 
     @property
     def running(self) -> list[str]:
-        """Conversations with a running job."""
+        """Subjects with a running job."""
         return list(self._running)
 
-    async def ended(self, conversation: str, seconds: float) -> bool:
-        """Wait up to ``seconds`` for the conversation's job to end; return whether none runs."""
-        task = self._running.get(conversation)
+    async def ended(self, subject: str, seconds: float) -> bool:
+        """Wait up to ``seconds`` for the subject's job to end; return whether none runs."""
+        task = self._running.get(subject)
         if task is not None:
             await asyncio.wait({task}, timeout=seconds)
-        return conversation not in self._running
+        return subject not in self._running
 
     @contextlib.asynccontextmanager
-    async def holding(self, conversation: str) -> AsyncIterator[None]:
-        """Interrupt the conversation's job, and run none while the block runs."""
+    async def holding(self, subject: str) -> AsyncIterator[None]:
+        """Interrupt the subject's job, and run none while the block runs."""
         try:
-            async with self._held.hold(conversation):
-                await self._interrupt(conversation)
+            async with self._held.hold(subject):
+                await self._interrupt(subject)
                 yield
         finally:
             self.wake()
 
-    async def _interrupt(self, conversation: str) -> None:
-        """Stop the conversation's job, once its task has started: before that it could not put the job back."""
-        task = self._running.get(conversation)
+    async def _interrupt(self, subject: str) -> None:
+        """Stop the subject's job, once its task has started: before that it could not put the job back."""
+        task = self._running.get(subject)
         if task is not None:
-            await self._started[conversation].wait()
+            await self._started[subject].wait()
             await stop([task])
 
     async def _run(self) -> None:
         while True:
             self._wake.clear()
-            job = await self._lease() if len(self._running) < AT_ONCE else None
+            job = await self._lease() if len(self._running) < self._at_once else None
             if job is not None:
                 self._start(job)
                 continue
@@ -120,14 +129,14 @@ class Worker:
                     await self._wake.wait()
 
     def _start(self, job: Job) -> None:
-        self._started[job.conversation] = asyncio.Event()
+        self._started[job.subject] = asyncio.Event()
         task = asyncio.create_task(self._work(job))
-        self._running[job.conversation] = task
-        task.add_done_callback(partial(self._ended, job.conversation))
+        self._running[job.subject] = task
+        task.add_done_callback(partial(self._ended, job.subject))
 
     @property
     def _busy(self) -> set[str]:
-        """Conversations whose jobs may not start: one is running, or they are held."""
+        """Subjects whose jobs may not start: one is running, or they are held."""
         return {*self._running, *self._held.keys}
 
     async def _lease(self) -> Job | None:
@@ -139,14 +148,14 @@ class Worker:
             )
 
         job = await self._database.write(lease)
-        if job is not None and job.conversation in self._held.keys:  # a message arrived meanwhile
+        if job is not None and job.subject in self._held.keys:  # a message arrived meanwhile
             await self._put_back(job, 0.0, None)
             return None
         return job
 
     async def _pause(self) -> float | None:
         """Seconds until a queued job is due; None to wait for :meth:`wake`."""
-        if len(self._running) >= AT_ONCE:
+        if len(self._running) >= self._at_once:
             return None
         busy = self._busy
         due = await self._database.read(lambda c: next_job_at(c, kinds=self._handlers.keys(), busy=busy))
@@ -154,16 +163,16 @@ class Worker:
             return None
         return max(1.0, due - time.time())
 
-    def _ended(self, conversation: str, task: asyncio.Task[None]) -> None:
-        self._running.pop(conversation, None)
-        self._started.pop(conversation, None)
+    def _ended(self, subject: str, task: asyncio.Task[None]) -> None:
+        self._running.pop(subject, None)
+        self._started.pop(subject, None)
         if not task.cancelled() and (error := task.exception()) is not None:
             # Its row stays leased until the lease expires or the next start releases it.
-            log.error("a job could not be put back", conversation=conversation, problem=repr(error))
+            log.error("a job could not be put back", subject=subject, problem=repr(error))
         self.wake()
 
     async def _work(self, job: Job) -> None:
-        self._started[job.conversation].set()
+        self._started[job.subject].set()
         try:
             await self._handlers[job.kind](job)
         except asyncio.CancelledError:
@@ -172,7 +181,7 @@ class Worker:
         except JobPostponedError as postponed:
             await self._put_back(job, time.time() + postponed.seconds, None)
         except LostJobError:
-            log.info("a job was gone when it was done", job=job.kind, conversation=job.conversation)
+            log.info("a job was gone when it was done", job=job.kind, subject=job.subject)
         except HearthError as error:
             wait = error.retry_after or min(
                 _LAST_RETRY_SECONDS, _FIRST_RETRY_SECONDS * 2 ** (job.attempts - 1)
@@ -180,7 +189,7 @@ class Worker:
             log.warning("a job failed and is tried again", job=job.kind, problem=error.message, seconds=wait)
             await self._put_back(job, time.time() + wait, error.message)
         except Exception as error:
-            log.exception("a job failed unexpectedly", job=job.kind, conversation=job.conversation)
+            log.exception("a job failed unexpectedly", job=job.kind, subject=job.subject)
             await self._put_back(job, time.time() + _LAST_RETRY_SECONDS, repr(error))
 
     async def _put_back(self, job: Job, not_before: float, problem: str | None) -> None:

@@ -17,7 +17,7 @@ from gateway.api import openapi, page
 from gateway.api.admin import health, model, requests
 from gateway.api.anthropic import routes as anthropic
 from gateway.api.ask import routes as ask
-from gateway.api.conversations import assistants, facts, rounds, search, tasks
+from gateway.api.conversations import assistants, facts, rounds, runs, search, tasks
 from gateway.api.conversations import routes as conversation_routes
 from gateway.api.http.auth import Authenticator
 from gateway.api.http.context import RequestContext
@@ -67,6 +67,13 @@ from gateway.memory.service import Conversations
 from gateway.models.catalog import Kind, ResolvedModel, resolve_model, tokenizer_settings
 from gateway.models.prompts import PromptSet, load_prompts
 from gateway.models.served import ServedModel
+from gateway.runs.runner import RunParts
+from gateway.runs.service import Runs
+from gateway.runs.tool import Toolbox
+from gateway.runs.tools.code import code_tools
+from gateway.runs.tools.own import own_tools
+from gateway.runs.tools.web import web_tools
+from gateway.runs.tools.wiki import wiki_tools
 from gateway.server.consistency import check
 from gateway.store.db import Database
 from gateway.store.vectors import FETCHED, IMPORTED, PageTables
@@ -104,6 +111,7 @@ ENDPOINTS = (
     *ollama_embed.ENDPOINTS,
     *anthropic.ENDPOINTS,
     *facts.ENDPOINTS,
+    *runs.ENDPOINTS,
     *tasks.ENDPOINTS,
     *projects.ENDPOINTS,
     *mcp.ENDPOINTS,
@@ -203,6 +211,7 @@ async def open_services(
         cache=CompactionCache(database),
         reranker=reranker,
     )
+    ask_flow = AskFlow(flow, record)
     return Services(
         settings=settings,
         served=served,
@@ -213,9 +222,10 @@ async def open_services(
         embedding=embedding,
         reranker=reranker,
         search=search,
-        ask=AskFlow(flow, record),
+        ask=ask_flow,
         wiki=wiki,
         conversations=conversations,
+        runs=await open_runs(memory, settings, ask_flow, wiki, stack, app.state.supervision),
         auth=auth,
         metrics=metrics,
         drain=app.state.drain,
@@ -315,6 +325,35 @@ async def open_memory(parts: MemoryParts, stack: AsyncExitStack, supervision: Su
     stack.push_async_callback(conversations.close)
     await conversations.start(supervision)
     return conversations
+
+
+async def open_runs(
+    memory: MemoryParts,
+    settings: Settings,
+    ask: AskFlow,
+    wiki: WikiSource,
+    stack: AsyncExitStack,
+    supervision: Supervision,
+) -> Runs:
+    tools = [
+        *wiki_tools(ask, wiki),
+        *code_tools(memory.database),
+        *own_tools(memory.database, settings.memory.time_zone),
+        *web_tools(settings.tasks.http_hosts),
+    ]
+    parts = RunParts(
+        database=memory.database,
+        inference=memory.inference,
+        prompts=memory.prompts,
+        settings=settings.tasks,
+        served=memory.served,
+        record=memory.record,
+        tools=Toolbox(tools),
+    )
+    opened = Runs(parts)
+    stack.push_async_callback(opened.close)
+    await opened.start(supervision)
+    return opened
 
 
 def wiki_documents(settings: Settings) -> list[DocumentSource]:

@@ -18,6 +18,7 @@ from gateway.api.services import ApiRequest
 from gateway.base.redact import without_secrets
 from gateway.memory.learning.objectives import split_listed
 from gateway.memory.planning.budget import time_zone
+from gateway.store.memory.runs import RunConflictError, unanswered
 from gateway.store.memory.tasks import (
     Archetype,
     Level,
@@ -66,6 +67,7 @@ class TaskChange(Body, frozen=True, kw_only=True):
     archetype: Archetype | UnsetType = UNSET
     breakpoint: bool | UnsetType = UNSET
     question: Annotated[str, Meta(max_length=500)] | UnsetType | None = UNSET
+    tool: Tool | UnsetType | None = UNSET
 
 
 class TaskQuery(Listed, frozen=True, kw_only=True):
@@ -125,12 +127,16 @@ async def change(request: ApiRequest) -> Struct:
     body, redactions = without_secrets(await read_body(request, TaskChange))
     if body.day is not UNSET:
         _checked_day(body.day)
-    given = {n: v for n in body.__struct_fields__ if (v := getattr(body, n)) is not UNSET}
+    given: dict[str, Any] = msgspec.to_builtins(body)
 
     def store(connection: apsw.Connection) -> Task:
         old = get_task(connection, name, owner)
         if old.level == "checklist" and given.get("day", old.day) != old.day:
             raise invalid("day", f"a checklist item has the day of its task; move `{old.parent}`")
+        if given.get("state") == "done" and (question := unanswered(connection, old)) is not None:
+            raise RunConflictError(
+                f"`{old.id}` waits at a BREAKPOINT: {question}", code="open_breakpoint", param="state"
+            )
         counted = old.redactions + redactions
         task = msgspec.structs.replace(old, **given, updated_at=time.time(), redactions=counted)
         save_task(connection, task)

@@ -11,7 +11,7 @@ from gateway.base.errors import HearthError
 from gateway.cli.chat.session import ChatSession
 from gateway.cli.common.text import say
 from gateway.cli.facts import fact_id, fact_line
-from gateway.cli.tasks import show_tasks, task_line
+from gateway.cli.tasks.lines import show_tasks, task_line
 
 _BAR = 30
 _HITS = 20

@@ -10,6 +10,7 @@ from gateway.base.errors import HearthError
 from gateway.cli.chat.news import NewsBoard, news_text
 from gateway.cli.common.client import GatewayClient, raise_event_error
 from gateway.cli.common.text import say
+from gateway.cli.tasks.lines import show_notices
 
 
 class ChatSession:
@@ -81,6 +82,7 @@ class ChatSession:
                     err=True,
                 )
             _show_context(done)
+            show_notices(self.client, aside=True)
 
     def leave(self, conversation: str | None = None) -> None:
         """Continue in another conversation, with None in a new one."""

@@ -52,8 +52,8 @@ async def unread(parts: MemoryParts, job: Job, kind: Literal["facts", "tasks"]) 
     """What the job has to read. Raises NotFoundError when its conversation was erased."""
     conversation, messages = await parts.database.read(
         lambda c: (
-            any_conversation(c, job.conversation),
-            messages_between(c, job.conversation, watermark(c, job.conversation, kind) + 1, 2**62),
+            any_conversation(c, job.subject),
+            messages_between(c, job.subject, watermark(c, job.subject, kind) + 1, 2**62),
         )
     )
     budget = await parts.budget()
@@ -103,10 +103,10 @@ async def conclude(
     def store(connection: apsw.Connection) -> list[str]:
         changed = apply(connection)
         if reading.through:
-            set_watermark(connection, job.conversation, kind, reading.through)
+            set_watermark(connection, job.subject, kind, reading.through)
         finish_job(connection, job)
         if reading.more:
-            add_job(connection, kind, job.conversation, now=time.time())
+            add_job(connection, kind, job.subject, now=time.time())
         return changed
 
     async def write_and_publish() -> None:

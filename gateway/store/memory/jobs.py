@@ -1,4 +1,4 @@
-"""SQL of the durable queue: work that a message causes, stored with it, done once in effect.
+"""SQL of the durable queue: work for a conversation or a run, stored with its cause, done once in effect.
 
 A runner writes a job's result and its end in one transaction (:func:`finish_job`). A job that was running when the
 program died runs again (:func:`release_all_jobs`).
@@ -16,14 +16,14 @@ from msgspec import Struct
 from gateway.base.errors import HearthError
 from gateway.store.rows import as_json, exists, select, select_one
 
-JobKind = Literal["compact", "facts", "tasks", "fresh"]
+JobKind = Literal["compact", "facts", "tasks", "fresh", "run"]
 
 ALL_KINDS: tuple[JobKind, ...] = get_args(JobKind)
 
-# Jobs of ``kinds`` whose conversations are not ``busy``; both are JSON arrays.
+# Jobs of ``kinds`` whose subjects are not ``busy``; both are JSON arrays.
 _OPEN = (
     "state IN ('waiting', 'running') AND kind IN (SELECT value FROM json_each(:kinds)) "
-    "AND conversation NOT IN (SELECT value FROM json_each(:busy))"
+    "AND subject NOT IN (SELECT value FROM json_each(:busy))"
 )
 # When a job may be leased. A lease runs out only if its job could not be put back.
 _DUE = "CASE state WHEN 'waiting' THEN not_before ELSE leased_until END"
@@ -32,11 +32,14 @@ _MINE = "seq = ? AND state = 'running' AND attempts = ?"
 
 
 class Job(Struct, frozen=True, kw_only=True):
-    """One piece of work. ``attempts`` counts the runs that have started, this one included."""
+    """One piece of work for ``subject``, the id of a conversation, or of a run of tasks if that is the kind.
+
+    ``attempts`` counts the runs that have started, this one included.
+    """
 
     seq: int
     kind: JobKind
-    conversation: str
+    subject: str
     attempts: int
     not_before: float  # Unix seconds
     problem: str | None  # of the last run
@@ -44,18 +47,18 @@ class Job(Struct, frozen=True, kw_only=True):
 
 
 class LostJobError(HearthError):
-    """Another run has leased the job, or its conversation was erased."""
+    """Another run has leased the job, or its subject was erased."""
 
     status = 409
     code = "lost_job"
 
 
-def add_job(connection: apsw.Connection, kind: JobKind, conversation: str, *, now: float) -> None:
-    """Queue work, unless a job of the kind waits for this conversation: that one will cover it."""
+def add_job(connection: apsw.Connection, kind: JobKind, subject: str, *, now: float) -> None:
+    """Queue work, unless a job of the kind waits for this subject: that one will cover it."""
     connection.execute(
-        "INSERT INTO jobs (kind, conversation, payload, state, attempts, not_before, created_at) "
+        "INSERT INTO jobs (kind, subject, payload, state, attempts, not_before, created_at) "
         "VALUES (?, ?, '{}', 'waiting', 0, 0.0, ?) ON CONFLICT DO NOTHING",
-        (kind, conversation, now),
+        (kind, subject, now),
     )
 
 
@@ -67,7 +70,7 @@ def lease_job(
     kinds: Collection[JobKind] = ALL_KINDS,
     busy: Collection[str] = (),
 ) -> Job | None:
-    """Lease the oldest due job of these ``kinds`` for ``seconds``; conversations in ``busy`` are passed over.
+    """Lease the oldest due job of these ``kinds`` for ``seconds``; subjects in ``busy`` are passed over.
 
     Compactions come first: the next prompts need them, and each exchange brings other jobs. ``fresh`` comes last.
     """
@@ -112,8 +115,8 @@ def put_back_job(connection: apsw.Connection, job: Job, *, not_before: float, pr
 
     If another job of its kind has been queued meanwhile, this one ends. Raises LostJobError.
     """
-    waiting = "jobs WHERE conversation = ? AND kind = ? AND state = 'waiting'"
-    if exists(connection, waiting, (job.conversation, job.kind)):
+    waiting = "jobs WHERE subject = ? AND kind = ? AND state = 'waiting'"
+    if exists(connection, waiting, (job.subject, job.kind)):
         finish_job(connection, job)
         return
     attempts = job.attempts if problem else job.attempts - 1
@@ -125,14 +128,16 @@ def put_back_job(connection: apsw.Connection, job: Job, *, not_before: float, pr
     _check_mine(connection)
 
 
-def release_all_jobs(connection: apsw.Connection) -> int:
+def release_all_jobs(connection: apsw.Connection, kinds: Collection[JobKind] = ALL_KINDS) -> int:
     """After a start, queue the jobs again that were running when the program ended; returns their number."""
+    mine, values = "state = 'running' AND kind IN (SELECT value FROM json_each(?))", (as_json(list(kinds)),)
     connection.execute(
-        "DELETE FROM jobs WHERE state = 'running' AND EXISTS (SELECT 1 FROM jobs AS other "
-        "WHERE other.conversation = jobs.conversation AND other.kind = jobs.kind AND other.state = 'waiting')"
+        f"DELETE FROM jobs WHERE {mine} AND EXISTS (SELECT 1 FROM jobs AS other "
+        "WHERE other.subject = jobs.subject AND other.kind = jobs.kind AND other.state = 'waiting')",
+        values,
     )
     replaced = connection.changes()
-    connection.execute("UPDATE jobs SET state = 'waiting', leased_until = NULL WHERE state = 'running'")
+    connection.execute(f"UPDATE jobs SET state = 'waiting', leased_until = NULL WHERE {mine}", values)
     return replaced + connection.changes()
 
 
@@ -162,4 +167,4 @@ def _arrays(kinds: Collection[JobKind], busy: Collection[str]) -> dict[str, str]
 
 def _check_mine(connection: apsw.Connection) -> None:
     if not connection.changes():
-        raise LostJobError("the job was taken up by another run, or erased with its conversation")
+        raise LostJobError("the job was taken up by another run, or erased with its subject")

@@ -53,7 +53,8 @@ async def test_an_unexpected_error_does_not_end_the_worker(
             return not database.execute("SELECT EXISTS (SELECT 1 FROM jobs)").get
 
         before, seen = await health(), dict[str, Any]()
-        assert (before["status"], before["background"]) == ("ok", [WELL, WELL | {"name": "project-watcher"}])
+        well = [WELL, *(WELL | {"name": name} for name in ("project-watcher", "run-worker"))]
+        assert (before["status"], before["background"]) == ("ok", well)
         name = await start(client)
         database = apsw.Connection(str(settings.data_dir / "hearth.db"))
         defects.append("a defect")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -16,6 +17,7 @@ from tests.gateway.api.conftest import Client, in_process, make_key
 from tests.gateway.api.conversations.test_conversations import say, start, text_of
 from tests.gateway.api.routes import ENDPOINTS, route_id
 from tests.gateway.api.scripted import ScriptedInference
+from tests.waiting import PATIENCE
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 # These ids have no owner.
@@ -32,6 +34,8 @@ BODIES: dict[str, dict[str, Any]] = {
     "/v1/conversations/{id}/keep": {"message": "x"},
     "/v1/facts/{id}": {"text": "Mallory's."},
     "/v1/tasks/{id}": {"title": "Mallory's", "state": "done"},
+    "/v1/tasks/{id}/run": {"archetype": "model", "steps": ["ask: Mallory's?"]},
+    "/v1/tasks/{id}/answer": {"answer": "Mallory's"},
 }
 SECRET = "xylophone"  # in all of Ann's data
 
@@ -72,13 +76,24 @@ class Owners:
         objective = await self.make("/v1/tasks", title=SECRET, level="objective", day="2026-11-20")
         task = await self.make("/v1/tasks", title=SECRET, parent=objective, day="2026-11-20")
         await self.make("/v1/tasks", title=SECRET, level="checklist", parent=task)
+        run = {"archetype": "model", "steps": [f"ask: {SECRET}?"]}
+        assert (await self.ask("ann", "POST", f"/v1/tasks/{task}/run", json=run)).status_code == 201
+        async with asyncio.timeout(PATIENCE):  # until it waits, and changes no more
+            while True:
+                if (await self.ask("ann", "GET", f"/v1/tasks/{task}/run")).json()["state"] == "waiting":
+                    break
+                await asyncio.sleep(0.01)
 
     async def everything(self) -> list[str]:
         """Everything that Ann can read, except values that change by themselves."""
         paths = ["/v1/assistants", "/v1/conversations?archived=true", "/v1/facts?ended=true", "/v1/tasks"]
         for endpoint in ROUTES:
             if endpoint.method == "GET" and not endpoint.path.endswith("/events"):
-                paths += [endpoint.path.replace("{id}", each) for each in self.ids[collection(endpoint)]]
+                paths += [
+                    endpoint.path.replace("{id}", each)
+                    for each in self.ids[collection(endpoint)]
+                    if not endpoint.path.endswith("/run") or each == self.ids["/v1/tasks"][1]
+                ]
         replies = [await self.ask("ann", "GET", path) for path in paths]
         assert all(reply.status_code == 200 for reply in replies)
         return [reply.text for reply in replies]
@@ -167,7 +182,7 @@ async def test_lists_contain_only_the_owners_things(owners: Owners) -> None:
 
 
 async def test_ids_in_bodies_are_checked_too(owners: Owners) -> None:
-    objective, task, item = owners.ids["/v1/tasks"]
+    objective, task, item, *_ = owners.ids["/v1/tasks"]
     before = await owners.everything()
     for level, parent in (("checklist", task), ("task", objective), ("checklist", item)):
         for name in (parent, "T-20991231-09"):

@@ -75,11 +75,15 @@ async def test_today_is_in_the_prompt_and_other_days_when_mentioned(
     client: Client, inference: ScriptedInference
 ) -> None:
     today = await make(client, "Water the plants")
-    await make(
+    item = await make(
         client, "Ask which ones", level="checklist", parent=today["id"], breakpoint=True, question="Which?"
     )
     old = await make(client, "File the taxes", day="2020-04-01")
-    await client.patch(f"/v1/tasks/{today['id']}", json={"state": "done"})
+    done = {"state": "done"}
+    refused = await client.patch(f"/v1/tasks/{today['id']}", json=done)
+    assert (refused.status_code, refused.json()["error"]["code"]) == (409, "open_breakpoint")
+    for each in (item, today):
+        assert (await client.patch(f"/v1/tasks/{each['id']}", json=done)).status_code == 200
     name = await start(client)
     said = await say(client, name, "Hello")
     assert said["budget"]["blocks"]["tasks"] > 0

@@ -31,7 +31,18 @@ def test_every_endpoint_is_described() -> None:
     assert len(names) == len(set(names))
     for endpoint in filter(lambda endpoint: endpoint.described, ENDPOINTS):
         assert endpoint.reply is not None or endpoint.streams or endpoint.path == "/metrics", endpoint.path
-        bare = ("/compact", "/rollover", "/undo", "/warm", "/unload", "/typing")
+        bare = (
+            "/compact",
+            "/rollover",
+            "/undo",
+            "/warm",
+            "/unload",
+            "/typing",
+            "/pause",
+            "/resume",
+            "/cancel",
+            "/notices",
+        )
         optional_body = endpoint.path.endswith(bare)
         assert endpoint.method not in ("POST", "PATCH") or endpoint.body is not None or optional_body, (
             endpoint.path

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import groupby
-from typing import Any
 from urllib.parse import quote
 
 import click
@@ -13,8 +10,8 @@ import msgspec
 from gateway.cli.common.client import GatewayClient, ServerOptions, with_client, with_server
 from gateway.cli.common.options import json_option
 from gateway.cli.common.text import say
-
-_MARKS = {"open": " ", "doing": ">", "waiting": "?", "done": "x", "cancelled": "-"}
+from gateway.cli.tasks.lines import MARKS, show_tasks, task_line
+from gateway.cli.tasks.run import COMMANDS
 
 
 @click.group(invoke_without_command=True)
@@ -23,7 +20,7 @@ _MARKS = {"open": " ", "doing": ">", "waiting": "?", "done": "x", "cancelled": "
 @click.pass_context
 @with_server
 def tasks(context: click.Context, day: str | None, as_json: bool, server: ServerOptions) -> None:
-    """List tasks; `add`, `state` and `delete` change them."""
+    """List tasks; `add`, `state` and `delete` change them, `run` carries them out."""
     if context.invoked_subcommand is not None:
         return
     found = list(server.connect().every(f"/v1/tasks{f'?day={quote(day)}' if day else ''}"))
@@ -55,7 +52,7 @@ def add(client: GatewayClient, /, objective: bool, **given: str | None) -> None:
 
 @tasks.command()
 @click.argument("task")
-@click.argument("state", type=click.Choice(list(_MARKS)))
+@click.argument("state", type=click.Choice(list(MARKS)))
 @with_client
 def state(client: GatewayClient, task: str, state: str) -> None:
     """Set the state of a task."""
@@ -71,14 +68,5 @@ def delete(client: GatewayClient, task: str) -> None:
     say(f"deleted {task}")
 
 
-def show_tasks(tasks: Sequence[dict[str, Any]]) -> None:
-    """Print tasks under headings for their days, in the order given."""
-    for day, of_day in groupby(tasks, key=lambda task: str(task["day"])):
-        say("\n".join([day, *map(task_line, of_day)]))
-
-
-def task_line(task: dict[str, Any]) -> str:
-    indent = "  " if task["level"] == "checklist" else ""
-    kind = f" ({task['archetype']})" if task["level"] == "task" else ""
-    stop = f" BREAKPOINT: {task['question'] or ''}".rstrip() if task["breakpoint"] else ""
-    return f"{indent}[{_MARKS.get(task['state'], '?')}] {task['id']}{kind} {task['title']}{stop}"
+for each in COMMANDS:
+    tasks.add_command(each)

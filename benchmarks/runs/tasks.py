@@ -1,0 +1,164 @@
+"""Tasks with checkable ends, and a chat's first token beside running tasks.
+
+    python -m benchmarks.runs.tasks MODEL [--set eval/tasks.toml]
+    python -m benchmarks.runs.tasks MODEL --beside 10
+
+A task is done if its end is there. Where the model's checklist is not usable, the proposal instead is answered with
+yes: then it is "yes" if the end is there, else "asked". Everything else is wrong. ``--beside`` compares the first token
+of a chat alone with that beside so many runs whose steps ask the model, in turns, each with a new conversation.
+"""
+
+from __future__ import annotations
+
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import httpx2
+
+from benchmarks.common import ROOT, command_line, new_server
+from gateway.code.index import ProjectIndexer
+from gateway.store.code.projects import add_project
+from gateway.store.db import Database
+
+FILES = {
+    "till.py": "def total(prices):\n    return sum(prices)\n\n\ndef checkout(prices, discount):\n"
+    "    return total(prices) * (1 - discount)\n",
+    "docs/opening.md": "# Opening\n\nThe shop opens at seven in the morning and closes at noon.\n",
+}
+_ENDED = ("done", "cancelled", "waiting")
+
+
+def run_task(client: httpx2.Client, task: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """How the task ended (done, yes, asked, wrong), and its run."""
+    made = client.post("/v1/tasks", json={"title": task["title"], "archetype": "model"}).json()["id"]
+    body = {"steps": task["steps"]} if "steps" in task else {}
+    client.post(f"/v1/tasks/{made}/run", json=body).raise_for_status()
+    run, kinds, replies = _rest(client, made), [], list(task.get("replies", ()))
+    while run["state"] == "waiting":
+        kinds.append(run["breakpoint"]["kind"])
+        asks = kinds[-1] == "checklist" and task.get("asks") != "checklist"
+        if not replies and not asks:
+            break
+        value = "yes" if asks else replies.pop(0)
+        client.post(f"/v1/tasks/{made}/answer", json={"answer": value}).raise_for_status()
+        run = _rest(client, made)
+    if task.get("asks") not in (None, *kinds):
+        return "wrong", run
+    results = "\n".join(step["result"] or "" for step in run["steps"] if step["outcome"] != "failed")
+    facts = "\n".join(fact["text"] for fact in client.get("/v1/facts?limit=200").json()["data"])
+    titles = "\n".join(each["title"] for each in client.get("/v1/tasks?limit=200").json()["data"])
+    found = {"answer": results, "fact": facts, "task": titles}
+    good = all(re.search(task[name], text) for name, text in found.items() if name in task)
+    if "checklist" in kinds and task.get("asks") != "checklist":
+        return "yes" if good else "asked", run
+    return "done" if good else "wrong", run
+
+
+def _rest(client: httpx2.Client, task: str) -> dict[str, Any]:
+    while True:
+        run: dict[str, Any] = client.get(f"/v1/tasks/{task}/run").json()
+        if run["state"] in _ENDED:
+            return run
+        time.sleep(0.05)
+
+
+def score(client: httpx2.Client, tasks: list[dict[str, Any]]) -> None:
+    rows: dict[str, list[tuple[str, dict[str, Any]]]] = {"words": [], "steps": [], "model": []}
+    for task in tasks:
+        ended, run = run_task(client, task)
+        how = "steps" if "steps" in task else "words" if run["planned"] == "words" else "model"
+        rows[how].append((ended, run))
+        why = f": {run['breakpoint']['question']}" if run["breakpoint"] and ended != "done" else ""
+        print(f"{ended:6} {how:6} {len(run['steps']):2} steps {run['tokens']:6} tokens  {task['title']}{why}")
+    for how, ends in rows.items():
+        if ends:
+            counts = ", ".join(
+                f"{sum(end == ended for end, _ in ends)} {ended}"
+                for ended in ("done", "yes", "asked", "wrong")
+            )
+            steps, tokens = (
+                statistics.mean(value)
+                for value in zip(*((len(run["steps"]), run["tokens"]) for _, run in ends), strict=True)
+            )
+            print(f"{how}: {len(ends)} tasks: {counts}; {steps:.1f} steps, {tokens:.0f} tokens each")
+
+
+def beside(client: httpx2.Client, count: int, rounds: int = 8) -> None:
+    """Seconds to a chat's first token, alone and beside ``count`` runs, in turns."""
+    alone, busy = [], []
+    made = [
+        client.post("/v1/tasks", json={"title": f"run {n}", "archetype": "model"}).json()["id"]
+        for n in range(count)
+    ]
+    first_token(client)
+    for number in range(rounds):
+        alone.append(first_token(client))
+        for task in made:
+            steps = [
+                f"think: What is there to say about the number {number} and {step}?" for step in range(12)
+            ]
+            client.post(f"/v1/tasks/{task}/run", json={"steps": steps}).raise_for_status()
+        while sum(client.get(f"/v1/tasks/{task}/run").json()["tokens"] > 0 for task in made) < 1:
+            time.sleep(0.05)
+        busy.append(first_token(client))
+        for task in made:
+            client.post(f"/v1/tasks/{task}/cancel")
+    ratio = statistics.median(busy) / statistics.median(alone)
+    print(
+        f"first token alone {statistics.median(alone) * 1000:.0f} ms, beside {count} runs "
+        f"{statistics.median(busy) * 1000:.0f} ms: {ratio:.2f} times; medians of {rounds}"
+    )
+
+
+def first_token(client: httpx2.Client) -> float:
+    talk = client.post("/v1/conversations", json={}).json()["id"]
+    body = {"text": "Tell me about the sea.", "stream": True, "max_tokens": 8}
+    begun = time.perf_counter()
+    with client.stream("POST", f"/v1/conversations/{talk}/messages", json=body) as reply:
+        seconds = 0.0
+        for line in reply.iter_lines():
+            if line == "event: delta" and not seconds:
+                seconds = time.perf_counter() - begun
+    return seconds
+
+
+def register(database_path: Path, folder: Path) -> None:
+    """Index the project ``shop``."""
+    for path, text in FILES.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text)
+    database = Database(database_path)
+    database.open()
+    project = database.write_sync(lambda c: add_project(c, str(folder), "shop", [], docs=False))
+    ProjectIndexer(database, project).run()
+    database.close()
+
+
+def main() -> None:
+    parser = command_line(__doc__)
+    parser.add_argument("model", help="a name, or the path of a GGUF file")
+    parser.add_argument("--set", type=Path, default=ROOT / "eval" / "tasks.toml")
+    parser.add_argument("--beside", type=int, metavar="RUNS")
+    arguments = parser.parse_args()
+    commit = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    print(f"{Path(arguments.model).name}, commit {commit.stdout.strip()}")
+    with tempfile.TemporaryDirectory() as folder, new_server(arguments.model) as server:
+        register(server.data_dir / "hearth.db", Path(folder) / "shop")
+        with httpx2.Client(base_url=server.url, timeout=600) as client:
+            if arguments.beside:
+                beside(client, arguments.beside)
+            else:
+                score(client, tomllib.loads(arguments.set.read_text())["tasks"])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,31 @@
+"""Tasks as lines of text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Any
+
+from gateway.cli.common.client import GatewayClient
+from gateway.cli.common.text import say
+
+MARKS = {"open": " ", "doing": ">", "waiting": "?", "done": "x", "cancelled": "-"}
+
+
+def show_tasks(tasks: Sequence[dict[str, Any]]) -> None:
+    """Print tasks under headings for their days, in the order given."""
+    for day, of_day in groupby(tasks, key=lambda task: str(task["day"])):
+        say("\n".join([day, *map(task_line, of_day)]))
+
+
+def show_notices(client: GatewayClient, *, aside: bool = False) -> None:
+    """Print what tasks have to say, and mark it as shown; ``aside`` on stderr."""
+    for notice in client.post("/v1/notices")["data"]:
+        say(f"{notice['task']}: {notice['text']}", err=aside)
+
+
+def task_line(task: dict[str, Any]) -> str:
+    indent = "  " if task["level"] == "checklist" else ""
+    kind = f" ({task['archetype']})" if task["level"] == "task" else ""
+    stop = f" BREAKPOINT: {task['question'] or ''}".rstrip() if task["breakpoint"] else ""
+    return f"{indent}[{MARKS.get(task['state'], '?')}] {task['id']}{kind} {task['title']}{stop}"

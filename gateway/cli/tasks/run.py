@@ -1,0 +1,140 @@
+"""`hearth tasks run`, `watch`, `answer`, `pause`, `resume`, `cancel` and `notices`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from gateway.cli.common.client import GatewayClient, raise_event_error, with_client
+from gateway.cli.common.text import say
+from gateway.cli.tasks.lines import MARKS, show_notices
+from gateway.store.memory.tasks import TASK_ID
+
+_DETACHED = click.option("--detach", is_flag=True, help="Do not wait for the end of the run.")
+
+
+@click.command()
+@click.argument("task")
+@click.option(
+    "--step", "steps", multiple=True, help="A step, such as 'ask_wiki: Who made Befunge?'; repeat it."
+)
+@click.option("--archetype", type=click.Choice(["model", "hybrid"]), help="hybrid: ask before every effect.")
+@_DETACHED
+@with_client
+def run(
+    client: GatewayClient, task: str, steps: tuple[str, ...], archetype: str | None, detach: bool
+) -> None:
+    """Carry out a task: TASK is its id, or the words of a new one."""
+    if not re.fullmatch(TASK_ID, task):
+        task = client.post("/v1/tasks", {"title": task, "archetype": archetype or "model"})["id"]
+    body: dict[str, Any] = {"steps": list(steps)} if steps else {}
+    client.post(f"/v1/tasks/{task}/run", body | ({"archetype": archetype} if archetype else {}))
+    _follow(client, task, detach)
+
+
+@click.command()
+@click.argument("task")
+@with_client
+def watch(client: GatewayClient, task: str) -> None:
+    """Show a run's progress until it ends or waits for an answer."""
+    _follow(client, task, False)
+
+
+@click.command()
+@click.argument("task")
+@click.argument("answers", metavar="ANSWER...", nargs=-1, required=True)
+@click.option(
+    "--breakpoint", "number", type=int, help="The BREAKPOINT that is meant; by default the open one."
+)
+@_DETACHED
+@with_client
+def answer(
+    client: GatewayClient, task: str, answers: tuple[str, ...], number: int | None, detach: bool
+) -> None:
+    """Answer a BREAKPOINT. Give the steps of a checklist as one ANSWER each."""
+    given = answers[0] if len(answers) == 1 else list(answers)
+    client.post(f"/v1/tasks/{task}/answer", {"answer": given} | ({"breakpoint": number} if number else {}))
+    _follow(client, task, detach)
+
+
+def _mover(name: str, text: str) -> click.Command:
+    @click.command(name, help=text)
+    @click.argument("task")
+    @with_client
+    def move(client: GatewayClient, task: str) -> None:
+        show_run(client.post(f"/v1/tasks/{task}/{name}"))
+
+    return move
+
+
+@click.command()
+@with_client
+def notices(client: GatewayClient) -> None:
+    """Show what tasks have to say: reminders, BREAKPOINTs, results. Each is shown once."""
+    show_notices(client)
+
+
+COMMANDS = (
+    run,
+    watch,
+    answer,
+    _mover("pause", "Pause a run."),
+    _mover("resume", "Go on with a paused run, or let a waiting one ask again."),
+    _mover("cancel", "Cancel a run and its task."),
+    notices,
+)
+
+
+def show_run(found: Mapping[str, Any]) -> None:
+    say(f"{found['task']} {found['title']}: {found['state']}")
+    for step in found["steps"]:
+        say(_step_line(step))
+    _show_stop(found)
+
+
+def _follow(client: GatewayClient, task: str, detach: bool) -> None:
+    """Print steps as they change, until the run ends or waits."""
+    if detach:
+        show_run(client.get(f"/v1/tasks/{task}/run"))
+        return
+    shown: set[str] = set()
+    with client.stream(f"/v1/tasks/{task}/events") as events:
+        for kind, found in events:
+            if kind == "error":
+                raise_event_error(found)
+            if not shown:
+                say(f"{found['task']} {found['title']}")
+            for step in found["steps"]:
+                line = _step_line(step)
+                if step["state"] != "open" and line not in shown:
+                    say(line)
+                shown.add(line)
+            shown.add("")
+            if found["state"] != "running":
+                _show_stop(found)
+                return
+
+
+def _show_stop(found: Mapping[str, Any]) -> None:
+    """Why the run does not go on now."""
+    stop = found["breakpoint"]
+    if stop is not None:
+        choices = stop["schema"].get("enum")
+        possible = f" [{'/'.join(choices)}]" if choices else ""
+        say(f"BREAKPOINT {stop['id']}: {stop['question']}{possible}")
+        again = f"it has expired: hearth tasks resume {found['task']}"
+        say(
+            again if stop["expired"] else f"answer with: hearth tasks answer {found['task']} ANSWER", err=True
+        )
+    elif found["state"] == "done":
+        say(found["result"] or "done")
+    elif found["state"] != "running":
+        say(str(found["state"]))
+
+
+def _step_line(step: Mapping[str, Any]) -> str:
+    failed = f" FAILED: {step['result']}" if step["outcome"] == "failed" else ""
+    return f"  [{MARKS.get(step['state'], '?')}] {step['title']}{failed}"

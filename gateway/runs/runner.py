@@ -1,0 +1,271 @@
+"""The handler of jobs of the kind ``run``: one step of a run a job.
+
+The intent is stored before the effect; the result, the item's state and the next job are one transaction after it. So
+after a crash finished steps are skipped, and a step that was begun is repeated only if that changes nothing more.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Any
+
+import apsw
+import msgspec
+import structlog
+from msgspec import Struct
+
+from gateway.base.aio import finish
+from gateway.base.errors import HearthError
+from gateway.base.redact import redact
+from gateway.config.settings import TaskSettings
+from gateway.inference.interface import Inference
+from gateway.memory.model import Filled, MemoryModel, Record
+from gateway.memory.pace import Pace
+from gateway.memory.worker import JobPostponedError
+from gateway.models.prompts import PromptSet
+from gateway.models.served import ServedModel
+from gateway.runs.answers import make_items, proceed, proposed_line
+from gateway.runs.checklist import PlannedItem, items_of_model, model_schema
+from gateway.runs.decide import YES_OR_STEPS, Ask, Do, Finish, asked, decide
+from gateway.runs.tool import Calling, Toolbox, ToolOutput, as_data, fenced
+from gateway.store.db import Database
+from gateway.store.memory.jobs import Job, finish_job, put_back_job
+from gateway.store.memory.runs import (
+    NewBreakpoint,
+    RunView,
+    add_breakpoint,
+    add_notice,
+    any_run,
+    begin_step,
+    breakpoint_source,
+    end_step,
+    save_run,
+    set_item_state,
+)
+
+log = structlog.get_logger(__name__)
+
+_ATTEMPTS = 3  # of a step that fails in a way that may pass
+_DAY_SECONDS = 86_400.0
+_SHOWN_CHARACTERS = 6000  # of all results in the prompt of a step
+
+
+class RunParts(Struct, frozen=True, kw_only=True):
+    """What runs use."""
+
+    database: Database
+    inference: Inference
+    prompts: PromptSet
+    settings: TaskSettings
+    served: ServedModel
+    record: Record
+    tools: Toolbox
+    pace: Pace = msgspec.field(default_factory=Pace)
+
+    def model(self, owner: str) -> MemoryModel:
+        return MemoryModel(self.inference, self.record, self.pace, owner, "", self.served.current.name)
+
+
+class _Work(Struct, frozen=True):
+    """What :meth:`Runner._advance` leaves to be done outside of its transaction; no ``do``: write the checklist."""
+
+    view: RunView
+    step: int = 0
+    do: Do | None = None
+
+
+class Runner:
+    """``changed`` is called with owner and task after each change."""
+
+    def __init__(self, parts: RunParts, changed: Callable[[str, str], None]) -> None:
+        self._parts = parts
+        self._changed = changed
+
+    async def run(self, job: Job) -> None:
+        view, work = await self._parts.database.write(lambda c: self._advance(c, job))
+        if view is None:
+            return
+        run = view.run
+        self._changed(run.owner, run.task)
+        if work is not None:
+            if work.do is None:
+                await self._plan(work.view, job)
+            else:
+                await self._carry_out(work, work.do, job)
+            self._changed(run.owner, run.task)
+
+    def _advance(self, connection: apsw.Connection, job: Job) -> tuple[RunView | None, _Work | None]:
+        """Decide, and store what was decided; return what is left to do, None if the job has ended."""
+        view = any_run(connection, job.subject)
+        work = self._decided(connection, view) if view is not None and view.run.state == "running" else None
+        if work is None:
+            finish_job(connection, job)
+        return view, work
+
+    def _decided(self, connection: apsw.Connection, view: RunView) -> _Work | None:
+        now = time.time()
+        if view.task.state in ("done", "cancelled"):  # by the user
+            ended = msgspec.structs.replace(view.run, state="cancelled")
+            save_run(connection, ended, view.task.state, now)
+            return None
+        match decide(view, self._parts.tools):
+            case Ask(breakpoint):
+                self._stop(connection, view, breakpoint)
+                return None
+            case Finish(result):
+                self._end(connection, view, result)
+                return None
+            case Do() as do:
+                step = do.again.seq if do.again else begin_step(connection, view.run.id, do.intent, now)
+                set_item_state(connection, view.run, do.intent.item, "doing", now)
+                return _Work(view, step, do)
+        return _Work(view)
+
+    def _stop(self, connection: apsw.Connection, view: RunView, new: NewBreakpoint) -> None:
+        """Wait for the owner at a BREAKPOINT."""
+        run, now = view.run, time.time()
+        expires = now + self._parts.settings.answer_days * _DAY_SECONDS
+        number = add_breakpoint(connection, run, new, now=now, expires_at=expires)
+        save_run(connection, msgspec.structs.replace(run, state="waiting"), "waiting", now)
+        if new.item is not None:
+            set_item_state(connection, run, new.item, "waiting", now)
+        text = f"{view.task.title}: {new.question}"
+        add_notice(connection, run.owner, run.task, text, breakpoint_source(number), now)
+
+    def _end(self, connection: apsw.Connection, view: RunView, result: str) -> None:
+        run, now = view.run, time.time()
+        save_run(connection, msgspec.structs.replace(run, state="done", result=result), "done", now)
+        text = f"Done: {view.task.title}\n{result}".rstrip()
+        add_notice(connection, run.owner, run.task, text, f"{run.id} done", now)
+
+    async def _carry_out(self, work: _Work, do: Do, job: Job) -> None:
+        """The effect, then its outcome with the next job. Raises JobPostponedError of a tool that waits."""
+        view, began = work.view, time.monotonic()
+        output, problem = ToolOutput(""), None
+        limit = max(1.0, view.run.max_seconds - view.run.seconds)
+        try:
+            async with asyncio.timeout(limit):
+                output = await self._call(view, do, work.step)
+        except HearthError as error:
+            problem = error
+        except JobPostponedError:
+            raise
+        except TimeoutError:
+            problem = HearthError(
+                f"it was stopped after {limit:.0f} seconds, the limit of the run", code="limit"
+            )
+        seconds = time.monotonic() - began
+        clean, _ = redact(as_data(output.text, self._parts.settings.result_characters))
+
+        def store(connection: apsw.Connection) -> None:
+            now = time.time()
+            if problem is None:
+                spent = {"tokens": output.tokens, "seconds": seconds}
+                end_step(connection, work.step, "done", clean, now, **spent)  # type: ignore[arg-type]
+                set_item_state(connection, view.run, do.intent.item, "done", now)
+                self._go_on(connection, view, job)
+                return
+            end_step(connection, work.step, "failed", redact(problem.message)[0], now, seconds=seconds)
+            self._after_failure(connection, view, do, problem, job)
+
+        await finish(self._parts.database.write(store))
+
+    def _go_on(self, connection: apsw.Connection, view: RunView, job: Job) -> None:
+        now, current = time.time(), any_run(connection, view.run.id)
+        finish_job(connection, job)
+        if current is not None and current.run.state == "running":
+            proceed(connection, current.run, now)
+
+    def _after_failure(
+        self, connection: apsw.Connection, view: RunView, do: Do, problem: HearthError, job: Job
+    ) -> None:
+        """Try again later, or ask."""
+        item, tool = do.intent.item, self._parts.tools.find(do.intent.tool)
+        failed = sum(step.item == item and step.outcome == "failed" for step in view.steps) + 1
+        if problem.code == "limit":
+            self._go_on(connection, view, job)
+        elif problem.retry_after is not None and failed < _ATTEMPTS and (tool is None or tool.repeatable):
+            put_back_job(
+                connection, job, not_before=time.time() + problem.retry_after, problem=problem.message
+            )
+        else:
+            current = any_run(connection, view.run.id) or view
+            title = next((each.title for each in view.items if each.id == item), do.intent.tool)
+            question = f"The step {title!r} failed: {problem.message}. Retry it?"
+            self._stop(connection, current, asked("failed", question, ["retry", "skip", "cancel"], item=item))
+            finish_job(connection, job)
+
+    async def _call(self, view: RunView, do: Do, step: int) -> ToolOutput:
+        intent = do.intent
+        if not intent.tool:
+            return await self._think(view, intent.arguments["question"])
+        tool = self._parts.tools.get(intent.tool)
+        calling = Calling(owner=view.run.owner, task=view.run.task, source=f"{view.run.id} step {step}")
+        return await tool.call(calling, tool.checked(intent.arguments))
+
+    async def _think(self, view: RunView, question: str) -> ToolOutput:
+        """The model's answer to a question of the checklist, with the results of earlier steps."""
+        known = [step for step in view.steps if step.outcome in ("done", "answered")]
+        each = _SHOWN_CHARACTERS // max(1, len(known))
+        titles = {item.id: item.title for item in view.items}
+        results = "\n\n".join(
+            f"{titles.get(step.item, step.tool)}\n{fenced(as_data(step.result or '', each))}"
+            for step in known
+        )
+        values = {"results": results or "(none)", "task": view.task.title, "question": question}
+        written, tokens = await self._write(view, "step", values)
+        return ToolOutput(written.strip(), tokens)
+
+    async def _plan(self, view: RunView, job: Job) -> None:
+        """Have the model write the checklist; ask for one if it is not usable."""
+        tools, began = self._parts.tools, time.monotonic()
+        values = {"tools": tools.text(), "task": view.task.title}
+        items: list[PlannedItem] = []
+        problem, tokens = "", 0
+        try:
+            written, tokens = await self._write(view, "checklist", values, model_schema(tools))
+            items = items_of_model(written, view.task.title, tools)
+        except HearthError as error:
+            if error.retry_after is not None:
+                raise
+            problem = error.message
+        seconds = time.monotonic() - began
+
+        def store(connection: apsw.Connection) -> None:
+            current = any_run(connection, view.run.id)
+            if current is None or current.run.state != "running" or current.items:
+                finish_job(connection, job)
+                return
+            spent = msgspec.structs.replace(
+                current.run,
+                tokens=current.run.tokens + tokens,
+                seconds=current.run.seconds + seconds,
+                planned="" if problem else "model",
+            )
+            if problem:
+                question = (
+                    f"The model's checklist for {view.task.title!r} is not usable: {problem}. Do this instead: "
+                    f"{proposed_line(view.task.title)}? Or write other steps, one a line."
+                )
+                self._stop(
+                    connection,
+                    msgspec.structs.replace(current, run=spent),
+                    NewBreakpoint(item=None, kind="checklist", question=question, schema=YES_OR_STEPS),
+                )
+            else:
+                make_items(connection, current.task, items, time.time())
+                proceed(connection, spent, time.time())
+            finish_job(connection, job)
+
+        await finish(self._parts.database.write(store))
+
+    async def _write(
+        self, view: RunView, prompt: str, values: dict[str, str], schema: dict[str, Any] | None = None
+    ) -> tuple[str, int]:
+        """What the model writes, and its tokens with those of the prompt."""
+        parts, used = self._parts, self._parts.prompts.get(prompt)
+        filled = Filled(msgspec.structs.replace(used, schema=schema) if schema else used, values)
+        written, _ = await parts.model(view.run.owner).write(filled, max_tokens=used.max_tokens or 300)
+        return written, sum(await parts.inference.count([filled.text, written]))

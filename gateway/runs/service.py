@@ -1,0 +1,193 @@
+"""Runs: start, watch, answer, pause, resume and cancel them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncGenerator, Callable, Sequence
+from typing import TypeVar
+
+import apsw
+import msgspec
+
+from gateway.base.errors import InvalidRequestError
+from gateway.base.supervised import Supervision
+from gateway.memory.hub import Hub
+from gateway.memory.worker import Worker
+from gateway.runs.answers import Answer, give_answer, make_items, proceed
+from gateway.runs.checklist import item_of_words, items_of_lines, items_of_words
+from gateway.runs.runner import Runner, RunParts
+from gateway.store.memory.runs import (
+    Notice,
+    PlannedBy,
+    RunConflictError,
+    RunView,
+    TaskRun,
+    add_run,
+    close_breakpoints,
+    items_of,
+    new_run_id,
+    run_of,
+    save_run,
+    take_notices,
+)
+from gateway.store.memory.tasks import Archetype, Task, get_task, save_task
+
+T = TypeVar("T")
+
+# Steps at once, of all runs: a step may keep the model busy for a minute.
+AT_ONCE = 2
+
+
+class Runs:
+    """The interface to the API."""
+
+    def __init__(self, parts: RunParts) -> None:
+        self._parts = parts
+        self._hub = Hub()
+        runner = Runner(parts, self._changed)
+        self._worker = Worker(parts.database, {"run": runner.run}, name="run-worker", at_once=AT_ONCE)
+
+    async def start(self, supervision: Supervision) -> None:
+        await self._worker.start(supervision)
+
+    async def close(self) -> None:
+        """Interrupt steps; they stay queued in the database."""
+        await self._worker.close()
+
+    async def begin(
+        self, task: str, owner: str, steps: Sequence[str] | None, archetype: Archetype | None
+    ) -> RunView:
+        """Start a run. The checklist is ``steps``, else the task's, else the title's words, else the model's.
+
+        Raises NotFoundError, RunConflictError if the task runs already, InvalidRequestError for a step or archetype.
+        """
+        limits, tools = self._parts.settings, self._parts.tools
+
+        def store(connection: apsw.Connection) -> None:
+            now, found = time.time(), _runnable(get_task(connection, task, owner), archetype)
+            run = TaskRun(
+                id=new_run_id(),
+                owner=owner,
+                task=task,
+                state="running",
+                planned="",
+                max_steps=limits.max_steps,
+                max_tokens=limits.max_tokens,
+                max_seconds=limits.max_seconds,
+                created_at=now,
+                updated_at=now,
+            )
+            add_run(connection, run)
+            planned: PlannedBy = ""
+            for item in items_of(connection, task, owner):
+                planned = "user"
+                words = (
+                    item_of_words(item.title, tools) if item.tool is None and not item.breakpoint else None
+                )
+                made = msgspec.structs.replace(item, state="open", tool=words.tool if words else item.tool)
+                save_task(connection, made)
+            if steps is not None:
+                planned = "user"
+                make_items(connection, found, items_of_lines(steps, tools), now)
+            elif not planned and (items := items_of_words(found.title, tools)):
+                planned = "words"
+                make_items(connection, found, items, now)
+            save_task(connection, msgspec.structs.replace(found, state="doing", updated_at=now))
+            proceed(connection, msgspec.structs.replace(run, planned=planned), now)
+
+        await self._parts.database.write(store)
+        return await self._moved(task, owner)
+
+    async def view(self, task: str, owner: str) -> RunView:
+        """The task's newest run. Raises NotFoundError."""
+        return await self._parts.database.read(lambda c: run_of(c, task, owner))
+
+    async def watch(self, task: str, owner: str) -> AsyncGenerator[RunView, None]:
+        """The run as it is, and again after each change, until it has ended. Raises NotFoundError."""
+        async with self._hub.listen(_key(owner, task)) as listener:
+            while True:
+                view = await self.view(task, owner)
+                yield view
+                if view.run.state in ("done", "cancelled"):
+                    return
+                await listener.next()
+
+    async def answer(self, task: str, owner: str, number: int | None, value: Answer) -> RunView:
+        """Answer a BREAKPOINT. Raises as :func:`gateway.runs.answers.give_answer`."""
+        tools = self._parts.tools
+        await self._parts.database.write(lambda c: give_answer(c, task, owner, number, value, tools))
+        return await self._moved(task, owner)
+
+    async def pause(self, task: str, owner: str) -> RunView:
+        """Stop after what is being done now is interrupted; :meth:`resume` goes on."""
+
+        def store(connection: apsw.Connection) -> None:
+            run = _open(connection, task, owner)
+            save_run(connection, msgspec.structs.replace(run, state="paused"), "waiting", time.time())
+
+        return await self._alone(task, owner, store)
+
+    async def resume(self, task: str, owner: str) -> RunView:
+        """Go on with a run that is paused, or ask its BREAKPOINT anew."""
+
+        def store(connection: apsw.Connection) -> None:
+            run, now = _open(connection, task, owner), time.time()
+            close_breakpoints(connection, run.id, now)
+            proceed(connection, run, now)
+
+        return await self._alone(task, owner, store)
+
+    async def cancel(self, task: str, owner: str) -> RunView:
+        """End a run and its task."""
+
+        def store(connection: apsw.Connection) -> None:
+            run, now = _open(connection, task, owner), time.time()
+            close_breakpoints(connection, run.id, now)
+            save_run(connection, msgspec.structs.replace(run, state="cancelled"), "cancelled", now)
+
+        return await self._alone(task, owner, store)
+
+    async def notices(self, owner: str) -> list[Notice]:
+        """The notices that the owner has not seen; they count as seen from now on."""
+        return await self._parts.database.write(lambda c: take_notices(c, owner, time.time()))
+
+    async def _alone(self, task: str, owner: str, store: Callable[[apsw.Connection], None]) -> RunView:
+        """Interrupt the run's step and change the run."""
+        async with self._worker.holding((await self.view(task, owner)).run.id):
+            await self._parts.database.write(store)
+        return await self._moved(task, owner)
+
+    async def _moved(self, task: str, owner: str) -> RunView:
+        self._worker.wake()
+        self._changed(owner, task)
+        return await self.view(task, owner)
+
+    def _changed(self, owner: str, task: str) -> None:
+        self._hub.publish(_key(owner, task), "run")
+
+
+def _runnable(task: Task, archetype: Archetype | None) -> Task:
+    """The task with the archetype that it is run with. Raises InvalidRequestError."""
+    if task.level != "task":
+        raise InvalidRequestError(f"`{task.id}` is {_NAMES[task.level]}; run a task", param="id")
+    wanted = archetype or task.archetype
+    if wanted == "user":
+        raise InvalidRequestError(
+            f"`{task.id}` has the archetype `user`: you do it. Send `archetype: model` or `archetype: hybrid`",
+            param="archetype",
+        )
+    return msgspec.structs.replace(task, archetype=wanted)
+
+
+_NAMES = {"objective": "an objective", "checklist": "an item of a checklist"}
+
+
+def _open(connection: apsw.Connection, task: str, owner: str) -> TaskRun:
+    run = run_of(connection, task, owner).run
+    if run.state in ("done", "cancelled"):
+        raise RunConflictError(f"the run of `{task}` has ended: it is {run.state}", code="run_ended")
+    return run
+
+
+def _key(owner: str, task: str) -> str:
+    return f"{owner}\n{task}"

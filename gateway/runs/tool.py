@@ -1,0 +1,142 @@
+"""A tool: one declaration that gives its text in prompts, its JSON schema, and the check of its arguments."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+from gateway.base.errors import InvalidRequestError
+
+# What a step may bring together: text that others wrote, data of the owner, an effect beyond the run.
+Risk = Literal["untrusted", "private", "effect"]
+_WRITTEN = 200  # characters of an argument that a model writes
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u2028\u2029]")
+
+
+class ToolOutput(Struct, frozen=True):
+    """What a tool returned, and the model's tokens that it took."""
+
+    text: str
+    tokens: int = 0
+
+
+class Calling(Struct, frozen=True, kw_only=True):
+    """For whom a tool works. ``source`` names the effect: equal if the step is carried out again after a crash."""
+
+    owner: str
+    task: str
+    source: str
+
+
+@dataclass(frozen=True)
+class RunTool:
+    """``call`` has a docstring that describes the tool to models; its name is the tool's.
+
+    ``repeatable``: a second call with the same arguments changes nothing more, so it needs no question after a crash.
+    ``exact``: a model may only give it arguments in the task's own words. ``prepared`` makes arguments independent of
+    the moment at which they are used: "15:00" becomes a date.
+    """
+
+    arguments: type[Struct]
+    call: Callable[[Calling, Any], Awaitable[ToolOutput]]
+    risks: frozenset[Risk] = frozenset()
+    repeatable: bool = True
+    exact: bool = False
+    prepared: Callable[[dict[str, Any]], dict[str, Any]] = dict
+
+    @property
+    def name(self) -> str:
+        return self.call.__name__
+
+    @property
+    def description(self) -> str:
+        return " ".join((inspect.getdoc(self.call) or "").split())
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """The JSON schema of the arguments."""
+        [schema], parts = msgspec.json.schema_components([self.arguments], ref_template="#/$defs/{name}")
+        return (
+            parts[self.arguments.__name__] | {"additionalProperties": False} if "$ref" in schema else schema
+        )
+
+    def checked(self, given: dict[str, Any]) -> Any:
+        """The arguments. Raises InvalidRequestError that names the tool and the argument."""
+        try:
+            return msgspec.convert(given, self.arguments, strict=False)
+        except msgspec.ValidationError as error:
+            raise InvalidRequestError(f"`{self.name}`: {error}", param="steps") from None
+
+    def digest(self, given: dict[str, Any]) -> str:
+        """What an approval binds to: the tool, its description and schema, and the exact arguments."""
+        bound = [self.name, self.description, self.schema, given]
+        return blake2b(msgspec.json.encode(bound, order="sorted"), digest_size=16).hexdigest()
+
+
+class Toolbox:
+    """The tools that runs may use."""
+
+    def __init__(self, tools: Iterable[RunTool]) -> None:
+        self._tools = {tool.name: tool for tool in tools}
+
+    @property
+    def names(self) -> Sequence[str]:
+        return list(self._tools)
+
+    def find(self, name: str) -> RunTool | None:
+        return self._tools.get(name)
+
+    def get(self, name: str) -> RunTool:
+        """Raises InvalidRequestError that lists the tools."""
+        if name not in self._tools:
+            there = ", ".join(self._tools)
+            raise InvalidRequestError(f"there is no tool `{name[:100]}`; there are: {there}", param="steps")
+        return self._tools[name]
+
+    def text(self) -> str:
+        """All tools, a line each, for a prompt."""
+        return "\n".join(
+            f"- {tool.name}({', '.join(tool.arguments.__struct_fields__)}): {tool.description}"
+            for tool in self._tools.values()
+        )
+
+    def item_schemas(self) -> list[dict[str, Any]]:
+        """A schema for a call of each tool, with short texts: long ones make large grammars."""
+        return [
+            {
+                "type": "object",
+                "required": ["tool", "arguments"],
+                "additionalProperties": False,
+                "properties": {"tool": {"const": tool.name}, "arguments": _short(tool.schema)},
+            }
+            for tool in self._tools.values()
+        ]
+
+
+def _short(schema: dict[str, Any]) -> dict[str, Any]:
+    texts = {
+        name: each | {"maxLength": min(_WRITTEN, each.get("maxLength", _WRITTEN))}
+        for name, each in schema["properties"].items()
+        if each.get("type") == "string"
+    }
+    return schema | {"properties": schema["properties"] | texts}
+
+
+def as_data(text: str, most: int) -> str:
+    """Text of a tool as data: no control characters, at most ``most`` characters, and it says what was cut."""
+    clean = _CONTROL.sub(" ", text)
+    if len(clean) <= most:
+        return clean
+    return f"{clean[:most]}\n[{len(clean) - most} of {len(clean)} characters left out]"
+
+
+def fenced(text: str) -> str:
+    """Data within a prompt: a bar before each line, which no text inside can remove."""
+    return "\n".join(f"| {line}" for line in text.split("\n"))

@@ -1,0 +1,1 @@
+"""The tools of runs, by what they work on."""

@@ -1,0 +1,148 @@
+"""Tools on the owner's own facts, tasks and time."""
+
+from __future__ import annotations
+
+import re
+import time
+from datetime import datetime
+from typing import Annotated, Any
+
+import apsw
+from msgspec import Meta, Struct
+
+from gateway.base.redact import redact
+from gateway.memory.planning.budget import time_zone
+from gateway.memory.worker import JobPostponedError
+from gateway.runs.tool import Calling, Risk, RunTool, ToolOutput
+from gateway.runs.when import moment
+from gateway.store.db import Database
+from gateway.store.memory.facts import NewFact, put_fact
+from gateway.store.memory.runs import add_notice
+from gateway.store.memory.tasks import NewTask
+from gateway.store.memory.tasks import add_task as store_task
+
+Said = Annotated[str, Meta(min_length=1, max_length=1000)]
+# A run looks at the clock again after this long, in case the clock is set.
+_LONGEST_WAIT = 600.0
+_OF_KEY = re.compile(
+    r"(?:my |the |our )*(?P<what>.+?)\s+(?:is|are|was|were|=|là)\b.*|(?P<words>.+)", re.I | re.S
+)
+_EFFECT: frozenset[Risk] = frozenset({"effect"})
+
+
+class RememberArgs(Struct, frozen=True, forbid_unknown_fields=True):
+    """``key`` "" is made from the text."""
+
+    text: Said
+    key: Annotated[str, Meta(pattern=r"^([a-z][a-z0-9_]{1,40})?$")] = ""
+
+
+class AddTaskArgs(Struct, frozen=True, forbid_unknown_fields=True):
+    title: Annotated[str, Meta(min_length=1, max_length=300)]
+
+
+class NotifyArgs(Struct, frozen=True, forbid_unknown_fields=True):
+    text: Annotated[str, Meta(min_length=1)]  # as long as a result
+
+
+class ReminderArgs(Struct, frozen=True, forbid_unknown_fields=True):
+    time: Annotated[str, Meta(max_length=40)]
+    text: Said
+
+
+class WaitArgs(Struct, frozen=True, forbid_unknown_fields=True):
+    time: Annotated[str, Meta(max_length=40)]
+
+
+def own_tools(database: Database, zone: str) -> list[RunTool]:
+    def now() -> datetime:
+        return datetime.now(time_zone(zone)).astimezone(time_zone(zone))
+
+    def dated(given: dict[str, Any]) -> dict[str, Any]:
+        """The arguments with the moment in place of a time of day."""
+        written = given.get("time")
+        if not isinstance(written, str):
+            return dict(given)
+        return {**given, "time": moment(written, now()).isoformat(timespec="seconds")}
+
+    def wait(until: str) -> None:
+        left = datetime.fromisoformat(until).timestamp() - time.time()
+        if left > 0:
+            raise JobPostponedError(min(left, _LONGEST_WAIT))
+
+    async def tell(calling: Calling, text: str) -> None:
+        clean, _ = redact(text)
+        await database.write(
+            lambda c: add_notice(c, calling.owner, calling.task, clean, calling.source, time.time())
+        )
+
+    async def remember(calling: Calling, fact: RememberArgs) -> ToolOutput:
+        """Keep a fact about the user."""
+        text, redactions = redact(fact.text.strip())
+        key = fact.key or _key(text)
+        new = NewFact(
+            owner=calling.owner,
+            scope="owner",
+            scope_id="",
+            key=key,
+            text=text,
+            quote="",
+            conversation=None,
+            message=None,
+            reason=f"remembered by the task {calling.task}",
+            valid_from=time.time(),
+            redactions=redactions,
+        )
+        kept = await database.write(lambda c: put_fact(c, new))
+        return ToolOutput(f"remembered as {key}: {text}" if kept else f"{key} has this text already")
+
+    async def add_task(calling: Calling, wanted: AddTaskArgs) -> ToolOutput:
+        """Add a task to the user's list of today."""
+        title, redactions = redact(wanted.title.strip())
+
+        def store(connection: apsw.Connection) -> str:
+            new = NewTask(
+                owner=calling.owner,
+                level="task",
+                parent=None,
+                archetype="user",
+                title=title,
+                day=now().date().isoformat(),
+                created_at=time.time(),
+                redactions=redactions,
+            )
+            return store_task(connection, new).id
+
+        return ToolOutput(f"added {await database.write(store)}: {title}")
+
+    async def remind_at(calling: Calling, reminder: ReminderArgs) -> ToolOutput:
+        """Wait until a time, then remind the user of something."""
+        wait(reminder.time)
+        await tell(calling, f"Reminder: {reminder.text}")
+        return ToolOutput(f"reminded: {reminder.text}")
+
+    async def wait_until(calling: Calling, until: WaitArgs) -> ToolOutput:
+        """Wait until a time before the next step."""
+        wait(until.time)
+        return ToolOutput(f"it is {until.time}")
+
+    async def notify(calling: Calling, message: NotifyArgs) -> ToolOutput:
+        """Tell the user something at once."""
+        await tell(calling, message.text)
+        return ToolOutput(f"told: {message.text}")
+
+    return [
+        RunTool(RememberArgs, remember, _EFFECT, exact=True),
+        RunTool(AddTaskArgs, add_task, _EFFECT, repeatable=False, exact=True),
+        RunTool(ReminderArgs, remind_at, exact=True, prepared=dated),
+        RunTool(WaitArgs, wait_until, exact=True, prepared=dated),
+        RunTool(NotifyArgs, notify),
+    ]
+
+
+def _key(text: str) -> str:
+    """A key of a fact's first words: "my home city is Turku" has home_city."""
+    match = _OF_KEY.fullmatch(text.strip())
+    words = re.findall(r"[a-z0-9]+", (match["what"] or match["words"] if match else text).lower())[:4]
+    key = "_".join(words)[:40].lstrip("0123456789_")
+    return key if len(key) > 1 else "note"

@@ -1,0 +1,64 @@
+"""Tools of the wiki."""
+
+from __future__ import annotations
+
+from typing import Annotated
+from uuid import uuid4
+
+from msgspec import Meta, Struct
+
+from gateway.ask.flow import AskFlow
+from gateway.ask.types import AnswerDone, AskCall
+from gateway.base.errors import HearthError
+from gateway.base.ranking import K_SEARCH, fuse
+from gateway.memory.history import excerpt
+from gateway.runs.tool import Calling, RunTool, ToolOutput
+from gateway.wiki.source import WikiSource
+
+_HITS = 20  # of each search
+_SHOWN = 3
+_SNIPPET = 300
+
+
+class AskWikiArgs(Struct, frozen=True, forbid_unknown_fields=True):
+    question: Annotated[str, Meta(min_length=3, max_length=2000)]
+
+
+class SearchWikiArgs(Struct, frozen=True, forbid_unknown_fields=True):
+    query: Annotated[str, Meta(min_length=1, max_length=400)]
+
+
+def wiki_tools(ask: AskFlow, wiki: WikiSource) -> list[RunTool]:
+    async def ask_wiki(calling: Calling, asked: AskWikiArgs) -> ToolOutput:
+        """Answer a whole question from the wiki, with its sources."""
+        call = AskCall(
+            id=f"run-{uuid4().hex[:12]}", question=asked.question, priority="background", owner=calling.owner
+        )
+        async for event in ask.run(call):
+            if isinstance(event, AnswerDone):
+                result = event.result
+                sources = [f"[{each.n}] {each.title}: {each.url}" for each in result.citations]
+                tokens = result.budget.prompt_tokens + result.budget.answer_tokens
+                return ToolOutput("\n".join([result.answer.strip(), *sources]), tokens)
+        raise AssertionError("a flow ends with its result or an error")
+
+    async def search_wiki(calling: Calling, asked: SearchWikiArgs) -> ToolOutput:
+        """Find pages of the wiki by words, each with an excerpt."""
+        titles = await wiki.search_titles(asked.query, _HITS)
+        hits = await wiki.search_text(asked.query, _HITS)
+        rankings = [[ref.title for ref in refs] for refs in (titles, hits.refs)]
+        lines = []
+        for title, _ in fuse(rankings, K_SEARCH)[:_SHOWN]:
+            try:
+                page = await wiki.fetch(title)
+            except HearthError as error:
+                lines.append(f"{title}: {error.message}")
+                continue
+            text = "\n".join(section.text for section in page.sections)
+            lines.append(f"{page.title} ({page.url}): {excerpt(text, asked.query, most=_SNIPPET)}")
+        return ToolOutput("\n".join(lines) or "no page was found")
+
+    return [
+        RunTool(AskWikiArgs, ask_wiki, frozenset({"untrusted"})),
+        RunTool(SearchWikiArgs, search_wiki, frozenset({"untrusted"})),
+    ]

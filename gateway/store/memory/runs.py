@@ -1,0 +1,288 @@
+"""SQL of runs: what was done for a task's checklist, the BREAKPOINTs where a run waits, and notices for its owner.
+
+A step's row is inserted before its effect and gets its outcome after it, each in a transaction of its own. So a row
+without an outcome may have had its effect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+from uuid import uuid4
+
+import apsw
+import msgspec
+from msgspec import Struct
+
+from gateway.base.errors import HearthError, NotFoundError
+from gateway.store.memory.tasks import State, Task, get_task, save_task
+from gateway.store.rows import exists, insert, select, select_one, stored
+
+RunState = Literal["running", "waiting", "paused", "done", "cancelled"]
+PlannedBy = Literal["", "user", "words", "model"]
+Outcome = Literal["done", "failed", "answered"]
+# Why a run waits: the item's own question, an approval, an effect that may have happened, a checklist that is missing
+# or to be confirmed, a limit, a repetition, a failed step.
+BreakpointKind = Literal[
+    "question", "approval", "happened", "checklist", "confirm", "limit", "repeat", "failed"
+]
+
+_OPEN_RUN = "state IN ('running', 'waiting', 'paused')"
+_UNANSWERED = "answered_at IS NULL AND closed_at IS NULL"
+
+
+class RunConflictError(HearthError):
+    """The run's state does not allow this."""
+
+    status = 409
+    code = "run_conflict"
+
+
+class TaskRun(Struct, frozen=True, kw_only=True):
+    """One execution of a task. ``planned`` says who wrote the checklist, "" before there is one."""
+
+    id: str
+    owner: str
+    task: str
+    state: RunState
+    planned: PlannedBy
+    max_steps: int
+    max_tokens: int
+    max_seconds: float
+    tokens: int = 0
+    seconds: float = 0.0
+    result: str | None = None
+    created_at: float
+    updated_at: float
+
+
+class Intent(Struct, frozen=True, kw_only=True):
+    """What is about to be done. ``tool`` is "" for a question to the model; ``hash`` is what an approval binds to."""
+
+    item: str
+    tool: str
+    arguments: dict[str, Any]
+    hash: str
+
+
+class RunStep(Intent, frozen=True, kw_only=True):
+    seq: int
+    run: str
+    outcome: Outcome | None
+    result: str | None
+    tokens: int
+    seconds: float
+    began_at: float
+    ended_at: float | None
+
+
+class NewBreakpoint(Struct, frozen=True, kw_only=True):
+    """A question to the owner; ``schema`` is the JSON schema of its answer."""
+
+    item: str | None
+    kind: BreakpointKind
+    question: str
+    schema: dict[str, Any]
+    hash: str = ""
+
+
+class Breakpoint(NewBreakpoint, frozen=True, kw_only=True):
+    id: int
+    owner: str
+    run: str
+    created_at: float
+    expires_at: float
+    answer: dict[str, Any] | None = None  # {"value": …}
+    answered_at: float | None = None
+    closed_at: float | None = None
+
+    @property
+    def open(self) -> bool:
+        return self.answered_at is None and self.closed_at is None
+
+
+class Notice(Struct, frozen=True, kw_only=True):
+    """Something to be said to the owner of ``task``."""
+
+    seq: int
+    task: str
+    text: str
+    created_at: float
+
+
+class RunView(Struct, frozen=True, kw_only=True):
+    """A run with its task, the task's items in order, its steps and BREAKPOINTs, oldest first."""
+
+    run: TaskRun
+    task: Task
+    items: list[Task]
+    steps: list[RunStep]
+    breakpoints: list[Breakpoint]
+
+    @property
+    def waiting_for(self) -> Breakpoint | None:
+        return next((each for each in self.breakpoints if each.open), None)
+
+
+def add_run(connection: apsw.Connection, run: TaskRun) -> None:
+    """Raises RunConflictError if the task has a run that has not ended."""
+    if exists(connection, f"runs WHERE owner = ? AND task = ? AND {_OPEN_RUN}", (run.owner, run.task)):
+        raise RunConflictError(f"`{run.task}` runs already; `resume` continues a run that waits or is paused")
+    insert(connection, "runs", run)
+
+
+def any_run(connection: apsw.Connection, run: str) -> RunView | None:
+    """The run of that id, whoever owns it; None if it was deleted."""
+    found = select_one(connection, TaskRun, "runs WHERE id = ?", (run,))
+    return _view(connection, found) if found is not None else None
+
+
+def run_of(connection: apsw.Connection, task: str, owner: str) -> RunView:
+    """The task's newest run. Raises NotFoundError."""
+    get_task(connection, task, owner)
+    source = "runs WHERE owner = ? AND task = ? ORDER BY created_at DESC, id LIMIT 1"
+    found = select_one(connection, TaskRun, source, (owner, task))
+    if found is None:
+        raise NotFoundError(f"`{task}` has no run; `hearth tasks run {task}` starts one", param="id")
+    return _view(connection, found)
+
+
+def items_of(connection: apsw.Connection, task: str, owner: str) -> list[Task]:
+    """The checklist of a task, in order."""
+    source = "tasks WHERE owner = ? AND parent = ? AND level = 'checklist' ORDER BY length(id), id"
+    return select(connection, Task, source, (owner, task))
+
+
+def save_run(connection: apsw.Connection, run: TaskRun, state: State, now: float) -> None:
+    """Update a run, and the state of its task where that differs."""
+    values = stored(msgspec.structs.replace(run, updated_at=now))
+    changes = ", ".join(f"{name} = :{name}" for name in values if name != "id")
+    connection.execute(f"UPDATE runs SET {changes} WHERE id = :id", values)
+    set_state(connection, get_task(connection, run.task, run.owner), state, now)
+
+
+def set_state(connection: apsw.Connection, task: Task, state: State, now: float) -> None:
+    """Set the state of a task or an item where it differs."""
+    if task.state != state:
+        save_task(connection, msgspec.structs.replace(task, state=state, updated_at=now))
+
+
+def set_item_state(connection: apsw.Connection, run: TaskRun, item: str, state: State, now: float) -> None:
+    """:func:`set_state` for an item of a run, which the user may have deleted meanwhile."""
+    found = select_one(connection, Task, "tasks WHERE owner = ? AND id = ?", (run.owner, item))
+    if found is not None:
+        set_state(connection, found, state, now)
+
+
+def begin_step(connection: apsw.Connection, run: str, intent: Intent, now: float) -> int:
+    """Store what is about to be done; returns its ``seq``."""
+    row = {"run": run, **msgspec.structs.asdict(intent), "tokens": 0, "seconds": 0.0, "began_at": now}
+    return insert(connection, "run_steps", row)
+
+
+def end_step(
+    connection: apsw.Connection,
+    seq: int,
+    outcome: Outcome,
+    result: str,
+    now: float,
+    *,
+    tokens: int = 0,
+    seconds: float = 0.0,
+) -> None:
+    """Store the outcome of a step that has none, and count its tokens and seconds. Raises RunConflictError."""
+    values = (outcome, result, tokens, seconds, now, seq)
+    connection.execute(
+        "UPDATE run_steps SET outcome = ?, result = ?, tokens = ?, seconds = ?, ended_at = ? "
+        "WHERE seq = ? AND outcome IS NULL",
+        values,
+    )
+    if not connection.changes():
+        raise RunConflictError("the step has ended already, or its run was deleted")
+    connection.execute(
+        "UPDATE runs SET tokens = tokens + ?, seconds = seconds + ? WHERE id = "
+        "(SELECT run FROM run_steps WHERE seq = ?)",
+        (tokens, seconds, seq),
+    )
+
+
+def add_breakpoint(
+    connection: apsw.Connection, run: TaskRun, new: NewBreakpoint, *, now: float, expires_at: float
+) -> int:
+    """Store a BREAKPOINT; returns its id."""
+    row = msgspec.structs.asdict(new)
+    return insert(
+        connection,
+        "breakpoints",
+        {**row, "owner": run.owner, "run": run.id, "created_at": now, "expires_at": expires_at},
+    )
+
+
+def breakpoint_source(number: int) -> str:
+    """The ``source`` of a BREAKPOINT's notice."""
+    return f"breakpoint {number}"
+
+
+def answer_breakpoint(connection: apsw.Connection, found: Breakpoint, value: object, now: float) -> None:
+    """Store the answer to a BREAKPOINT, whose notice is of no use any more."""
+    connection.execute(
+        "UPDATE notices SET shown_at = ? WHERE source = ? AND shown_at IS NULL",
+        (now, breakpoint_source(found.id)),
+    )
+    connection.execute(
+        "UPDATE breakpoints SET answer = ?, answered_at = ? WHERE id = ?",
+        (msgspec.json.encode({"value": value}).decode(), now, found.id),
+    )
+
+
+def close_breakpoints(connection: apsw.Connection, run: str, now: float) -> None:
+    """Withdraw the open BREAKPOINT of a run."""
+    connection.execute(f"UPDATE breakpoints SET closed_at = ? WHERE run = ? AND {_UNANSWERED}", (now, run))
+
+
+def add_notice(
+    connection: apsw.Connection, owner: str, task: str, text: str, source: str, now: float
+) -> None:
+    """Leave a notice, once for each ``source``."""
+    connection.execute(
+        "INSERT INTO notices (owner, task, text, source, created_at) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+        (owner, task, text, source, now),
+    )
+
+
+def unanswered(connection: apsw.Connection, task: Task) -> str | None:
+    """The question of a BREAKPOINT that keeps a task or an item from being done; None if there is none.
+
+    A task also waits for the items of its checklist that are BREAKPOINTs themselves.
+    """
+    top = task.parent if task.level == "checklist" else task.id
+    found: str | None = connection.execute(
+        "SELECT question FROM breakpoints JOIN runs ON runs.id = breakpoints.run WHERE runs.owner = ?1 "
+        f"AND task = ?2 AND (item = ?3 OR ?2 = ?3) AND {_UNANSWERED} "
+        "UNION ALL SELECT coalesce(question, title) FROM tasks WHERE owner = ?1 AND parent = ?3 "
+        "AND level = 'checklist' AND breakpoint AND state NOT IN ('done', 'cancelled') LIMIT 1",
+        (task.owner, top, task.id),
+    ).get
+    return found
+
+
+def take_notices(connection: apsw.Connection, owner: str, now: float) -> list[Notice]:
+    """The owner's notices that were not shown yet; from now on they count as shown."""
+    found = select(connection, Notice, "notices WHERE owner = ? AND shown_at IS NULL ORDER BY seq", (owner,))
+    connection.execute("UPDATE notices SET shown_at = ? WHERE owner = ? AND shown_at IS NULL", (now, owner))
+    return found
+
+
+def new_run_id() -> str:
+    return str(uuid4())
+
+
+def _view(connection: apsw.Connection, run: TaskRun) -> RunView:
+    values: Sequence[Any] = (run.id,)
+    return RunView(
+        run=run,
+        task=get_task(connection, run.task, run.owner),
+        items=items_of(connection, run.task, run.owner),
+        steps=select(connection, RunStep, "run_steps WHERE run = ? ORDER BY seq", values),
+        breakpoints=select(connection, Breakpoint, "breakpoints WHERE run = ? ORDER BY id", values),
+    )

@@ -1,0 +1,65 @@
+"""The application with a scripted model, and what tests of runs have in common."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from gateway.config.settings import Settings
+from gateway.inference.interface import GenerateCall
+from tests.gateway.api.conftest import Client, changed, client, settings
+from tests.gateway.api.scripted import ScriptedInference
+from tests.waiting import PATIENCE
+
+__all__ = ["client", "settings"]
+
+
+def fine(call: GenerateCall) -> list[str]:
+    return ["It is fine."]
+
+
+@pytest.fixture
+def inference() -> ScriptedInference:
+    return ScriptedInference(fine)
+
+
+async def begin(client: Client, title: str, *steps: str, archetype: str = "model") -> str:
+    """Make a task and start it; returns its id."""
+    made = await client.post("/v1/tasks", json={"title": title, "archetype": archetype})
+    body = {"steps": list(steps)} if steps else {}
+    task = str(made.json()["id"])
+    reply = await client.post(f"/v1/tasks/{task}/run", json=body)
+    assert reply.status_code == 201, reply.text
+    return task
+
+
+def rests(run: dict[str, Any]) -> bool:
+    return run["state"] != "running"
+
+
+async def rest(client: Client, task: str, wanted: Callable[[dict[str, Any]], bool] = rests) -> dict[str, Any]:
+    """The run once it is as ``wanted``: by default, once it has ended or waits."""
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            run: dict[str, Any] = (await client.get(f"/v1/tasks/{task}/run")).json()
+            if wanted(run):
+                return run
+            await asyncio.sleep(0.01)
+
+
+async def answer(client: Client, task: str, value: object, **more: Any) -> dict[str, Any]:
+    """Answer, and wait until the run rests again."""
+    reply = await client.post(f"/v1/tasks/{task}/answer", json={"answer": value, **more})
+    assert reply.status_code == 200, reply.text
+    return await rest(client, task)
+
+
+async def notices(client: Client) -> list[str]:
+    return [each["text"] for each in (await client.post("/v1/notices")).json()["data"]]
+
+
+def with_limits(settings: Settings, **values: Any) -> Settings:
+    return changed(settings, "tasks", **values)
