@@ -240,7 +240,8 @@ class Relevance:
 
     def _with_context(self, quote: Quote) -> Quote:
         """The sentences with the rest of their paragraph, unless the question asks for a single thing."""
-        statements = self._evidence.passages[quote.passage].whole
+        passage = self._evidence.passages[quote.passage]
+        statements = passage.whole
         kinds = [each.kind for each in statements[:2]]
         if kinds == ["code", "prose"] and not quote.lines and quote.start < 2:
             term = f"{statements[0].text.strip()}: {statements[1].text}"
@@ -254,7 +255,14 @@ class Relevance:
             start -= 1
         before = tuple(each.text for each in statements[start : quote.start])
         after = tuple(each.text for each in statements[quote.start + len(quote.statements) : end])
-        return msgspec.structs.replace(quote, start=start, statements=(*before, *quote.statements, *after))
+        words = passage.context.union(*(each.words for each in statements[start:end]))
+        complete = quote.clear and not self.question.words - self._shared(self.question.words, words)
+        return msgspec.structs.replace(
+            quote,
+            start=start,
+            statements=(*before, *quote.statements, *after),
+            complete=quote.complete or complete,
+        )
 
     def _candidates(self) -> Iterator[Quote]:
         for index, passage in enumerate(self._evidence.passages):
