@@ -38,6 +38,7 @@ _LEAST_TITLE = 0.6  # of the question's words, for a page whose title asks about
 _PLACE = 0.05  # what each place among the pages costs
 # Of the best score, for a sentence that answers about as well.
 LEAST_POINT = 0.9
+_LEAST_CHOSEN = 0.8  # the same for a clear quotation, beside one that is not
 _SHORT = 4  # words of a question that needs nearly all of them
 _LONGEST, _LONGEST_LIST = 400, 1000  # characters of a quotation
 _LEAST_WORDS = 4  # of a sentence
@@ -211,7 +212,7 @@ class Relevance:
     def quotes(self) -> list[Quote]:
         """The sentences that answer best: of one page, or of each page that a question about several names."""
         every = list(self._candidates())
-        least = LEAST_POINT * max((quote.score for quote in every), default=0.0)
+        least = _LEAST_CHOSEN * max((quote.score for quote in every), default=0.0)
         best: dict[int, Quote] = {}
         for quote in sorted(every, key=lambda quote: (quote.clear, quote.score), reverse=True):
             if quote.score >= least:
