@@ -38,6 +38,7 @@ _LEAST_TITLE = 0.6  # of the question's words, for a page whose title asks about
 _PLACE = 0.05  # what each place among the pages costs
 # Of the best score, for a sentence that answers about as well.
 LEAST_POINT = 0.9
+_LEAST_CHOSEN = 0.8  # the same for a clear quotation, beside one that is not
 _SHORT = 4  # words of a question that needs nearly all of them
 _LONGEST, _LONGEST_LIST = 400, 1000  # characters of a quotation
 _LEAST_WORDS = 4  # of a sentence
@@ -211,7 +212,7 @@ class Relevance:
     def quotes(self) -> list[Quote]:
         """The sentences that answer best: of one page, or of each page that a question about several names."""
         every = list(self._candidates())
-        least = LEAST_POINT * max((quote.score for quote in every), default=0.0)
+        least = _LEAST_CHOSEN * max((quote.score for quote in every), default=0.0)
         best: dict[int, Quote] = {}
         for quote in sorted(every, key=lambda quote: (quote.clear, quote.score), reverse=True):
             if quote.score >= least:
@@ -240,7 +241,8 @@ class Relevance:
 
     def _with_context(self, quote: Quote) -> Quote:
         """The sentences with the rest of their paragraph, unless the question asks for a single thing."""
-        statements = self._evidence.passages[quote.passage].whole
+        passage = self._evidence.passages[quote.passage]
+        statements = passage.whole
         kinds = [each.kind for each in statements[:2]]
         if kinds == ["code", "prose"] and not quote.lines and quote.start < 2:
             term = f"{statements[0].text.strip()}: {statements[1].text}"
@@ -254,7 +256,14 @@ class Relevance:
             start -= 1
         before = tuple(each.text for each in statements[start : quote.start])
         after = tuple(each.text for each in statements[quote.start + len(quote.statements) : end])
-        return msgspec.structs.replace(quote, start=start, statements=(*before, *quote.statements, *after))
+        words = passage.context.union(*(each.words for each in statements[start:end]))
+        complete = quote.clear and not self.question.words - self._shared(self.question.words, words)
+        return msgspec.structs.replace(
+            quote,
+            start=start,
+            statements=(*before, *quote.statements, *after),
+            complete=quote.complete or complete,
+        )
 
     def _candidates(self) -> Iterator[Quote]:
         for index, passage in enumerate(self._evidence.passages):
