@@ -175,7 +175,7 @@ class Replicas(Generic[A]):
         """Probe the server, at the start and whenever it was lost.
 
         One that answers at once after it was lost is used as it was while the probe runs: a busy server that broke one
-        connection must not be away for as long as eight short requests take.
+        connection must not be away for as long as about ten short requests take.
         """
         pause = _FIRST_PAUSE
         known: A | None = None

@@ -24,7 +24,8 @@ class FakeServer:
     """Answers each chat with the next of ``replies``, a word at a time.
 
     ``held`` names the fields that it obeys; ``drop_after`` ends a reply in the middle after that many words, ``status``
-    refuses chats, and ``gate`` holds replies back until it is set. ``chats`` are the bodies of real requests.
+    refuses chats, and ``gate`` holds words from ``hold_at`` on back until it is set. ``chats`` are the bodies of real
+    requests.
     """
 
     def __init__(self, **switches: Any) -> None:
@@ -43,10 +44,10 @@ class FakeServer:
         self.stop_reason: str | None = None
         self.gate = asyncio.Event()
         self.gate.set()
+        self.hold_at = 0  # the first word that the gate holds back
         self.chats: list[dict[str, Any]] = []
         self.probes = 0
         self.open = 0
-        self.most_open = 0
         self.left = asyncio.Event()  # a client has closed its connection
         for name, value in switches.items():
             setattr(self, name, value)
@@ -94,15 +95,27 @@ class FakeServer:
             usage = {"prompt_tokens": 9, "completion_tokens": len(words)}
             choice = {"index": 0, "message": message, "finish_reason": "stop"}
             return JSONResponse({"choices": [choice], "usage": usage})
-        return StreamingResponse(self._words(words, probe), media_type="text/event-stream")
+        return StreamingResponse(self._words(request, words, probe), media_type="text/event-stream")
 
-    async def _words(self, words: list[str], probe: bool) -> AsyncIterator[str]:
+    async def _held(self, request: Request, index: int) -> None:
+        try:
+            while index >= self.hold_at and not self.gate.is_set():
+                if await request.is_disconnected():
+                    raise ConnectionAbortedError
+                await asyncio.sleep(0.005)
+        except (
+            ConnectionAbortedError,
+            asyncio.CancelledError,
+        ):  # Starlette or this loop notices it first
+            self.left.set()
+            raise
+
+    async def _words(self, request: Request, words: list[str], probe: bool) -> AsyncIterator[str]:
         self.open += not probe
-        self.most_open = max(self.most_open, self.open)
         try:
             for index, word in enumerate(words):
                 if not probe:
-                    await self.gate.wait()
+                    await self._held(request, index)
                     if index == self.drop_after:
                         raise ConnectionAbortedError
                 text = word if index == 0 else f" {word}"
@@ -113,9 +126,6 @@ class FakeServer:
             counts = {"prompt_tokens": 9, "completion_tokens": len(words), "prompt_tokens_details": details}
             yield _event({"choices": [], "usage": counts})
             yield "data: [DONE]\n\n"
-        except asyncio.CancelledError:
-            self.left.set()
-            raise
         finally:
             self.open -= not probe
 
