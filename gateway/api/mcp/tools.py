@@ -11,6 +11,21 @@ from gateway.api.conversations.facts import FactQuery, NewFactBody
 from gateway.api.conversations.replies import FactPage, FactReply, TaskPage, TaskReply
 from gateway.api.conversations.search import SearchPage, SearchQuery
 from gateway.api.conversations.tasks import NewTaskBody, TaskQuery
+from gateway.api.mcp.code import (
+    CallersQuery,
+    CodeCalls,
+    CodeQuery,
+    CodeTexts,
+    NameQuery,
+    OutlineQuery,
+    callers_of,
+    calls_text,
+    definition,
+    outline,
+    outline_text,
+    search_code,
+    texts_text,
+)
 from gateway.api.mcp.tool import OfferedTool, Progress
 from gateway.api.mcp.wiki import (
     PagePart,
@@ -26,6 +41,7 @@ from gateway.api.mcp.wiki import (
     search_wiki,
 )
 from gateway.api.services import ApiRequest
+from gateway.code.outline import Outline
 
 
 async def facts(request: ApiRequest, asked: FactQuery, progress: Progress) -> Any:
@@ -66,6 +82,10 @@ TOOLS = (
     OfferedTool("Facts about the user", FactQuery, FactPage, facts),
     OfferedTool("Tasks of the user", TaskQuery, TaskPage, tasks),
     OfferedTool("Search conversations", SearchQuery, SearchPage, conversations_search),
+    OfferedTool("Search code", CodeQuery, CodeTexts, search_code, texts_text),
+    OfferedTool("Callers of a definition", CallersQuery, CodeCalls, callers_of, calls_text),
+    OfferedTool("Code of a definition", NameQuery, CodeTexts, definition, texts_text),
+    OfferedTool("Outline of a project", OutlineQuery, Outline, outline, outline_text),
     OfferedTool("Remember a fact", NewFactBody, FactReply, remember, writes=True),
     OfferedTool("Add a task", NewTaskBody, TaskReply, add_task, writes=True),
 )

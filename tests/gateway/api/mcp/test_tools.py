@@ -22,7 +22,8 @@ from tests.waiting import PATIENCE
 
 Mode = Literal["auto", "legacy", "stdio"]
 EVERY = pytest.mark.parametrize("mode", ["auto", "legacy", "stdio"])
-READING = ["ask_wiki", "search_wiki", "read_page", "facts", "tasks", "conversations_search"]
+CODE = ["search_code", "callers_of", "definition", "outline"]
+READING = ["ask_wiki", "search_wiki", "read_page", "facts", "tasks", "conversations_search", *CODE]
 
 
 @pytest.fixture
