@@ -9,7 +9,7 @@ from pathlib import Path
 import apsw
 
 from gateway.base.errors import NotFoundError
-from gateway.code import queries
+from gateway.code import passages, queries
 from gateway.code.parts import headings
 from gateway.code.source import lines_of
 from gateway.store.code import graph, projects
@@ -19,6 +19,8 @@ from gateway.store.db import Database
 from gateway.wiki.source import Hits, Page, PageRef, Section, Site, WikiHealth
 
 _LAST = 1 << 30
+_CALLERS = "Callers of "  # the title of a page that the graph makes
+_MOST_CALLERS = 30
 
 
 async def project_pages(database: Database, which: str) -> ProjectPages:
@@ -35,19 +37,23 @@ class ProjectPages:
         self._database, self._project = database, project
 
     async def search_titles(self, term: str, limit: int) -> list[PageRef]:
-        """Files that define a name in the term."""
-        return _refs(await self._database.read(lambda c: queries.named(c, self._project.id, term)), limit)
+        """Files that define a name in the term; before them its callers, if the term asks for them."""
+        hits = await self._database.read(lambda c: queries.named(c, self._project.id, term))
+        return [*await self._asked(term), *_refs(hits, limit)][:limit]
 
     async def search_text(self, term: str, limit: int) -> Hits:
-        """Files by their words."""
-        return Hits(
-            _refs(
-                await self._database.read(lambda c: queries.by_words(c, self._project.id, term, limit)), limit
-            )
-        )
+        """Files by their words; before them the callers, as above."""
+        hits = await self._database.read(lambda c: queries.by_words(c, self._project.id, term, limit))
+        return Hits([*await self._asked(term), *_refs(hits, limit)][:limit])
+
+    async def _asked(self, term: str) -> list[PageRef]:
+        name = await self._database.read(lambda c: passages.callers_asked(c, self._project.id, term))
+        return [PageRef(f"{_CALLERS}{name}", 1.0)] if name else []
 
     async def fetch(self, title: str) -> Page:
-        """The file at that path. Raises NotFoundError, also when it has just vanished."""
+        """The file at that path, or the callers of a name. Raises NotFoundError, also when it has just vanished."""
+        if title.startswith(_CALLERS):
+            return await self._callers(title)
 
         def find(connection: apsw.Connection) -> tuple[FileRow, list[Place]] | None:
             row = file_at(connection, self._project.id, title)
@@ -60,6 +66,20 @@ class ProjectPages:
         row, places = found
         sections = _definitions(lines, places) if row.module else _headings(lines, row.language)
         return Page(title, int.from_bytes(row.hash[:7], "big"), title, sections)
+
+    async def _callers(self, title: str) -> Page:
+        """A section for each call, whose anchor is its place."""
+        name, root = title.removeprefix(_CALLERS), Path(self._project.path)
+        found, more = await self._database.read(
+            lambda c: passages.callers(c, self._project.id, root, name, _MOST_CALLERS)
+        )
+        sections = [
+            Section(each.use.caller, f"{each.use.path}:{each.use.line}", 2, passages.sentence(each))
+            for each in found
+        ]
+        if more:
+            sections.append(Section("", "", 1, f"{more} more calls of `{name}` are not shown."))
+        return Page(title, 0, "", sections)
 
     async def site(self) -> Site:
         return Site(f"the project {self._project.name}")
