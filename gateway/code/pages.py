@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import apsw
@@ -21,6 +22,8 @@ from gateway.wiki.source import Hits, Page, PageRef, Section, Site, WikiHealth
 _LAST = 1 << 30
 _CALLERS = "Callers of "  # the title of a page that the graph makes
 _MOST_CALLERS = 30
+_DEFINITION = "Definition of "
+_MOST_PLACES, _SHOWN_LINES = 5, 20
 
 
 async def project_pages(database: Database, which: str) -> ProjectPages:
@@ -37,23 +40,27 @@ class ProjectPages:
         self._database, self._project = database, project
 
     async def search_titles(self, term: str, limit: int) -> list[PageRef]:
-        """Files that define a name in the term; before them its callers, if the term asks for them."""
+        """Files that define a name in the term; before them its callers or its place, if the term asks for that."""
         hits = await self._database.read(lambda c: queries.named(c, self._project.id, term))
         return [*await self._asked(term), *_refs(hits, limit)][:limit]
 
     async def search_text(self, term: str, limit: int) -> Hits:
-        """Files by their words; before them the callers, as above."""
+        """Files by their words; before them callers or a place, as above."""
         hits = await self._database.read(lambda c: queries.by_words(c, self._project.id, term, limit))
         return Hits([*await self._asked(term), *_refs(hits, limit)][:limit])
 
     async def _asked(self, term: str) -> list[PageRef]:
-        name = await self._database.read(lambda c: passages.callers_asked(c, self._project.id, term))
-        return [PageRef(f"{_CALLERS}{name}", 1.0)] if name else []
+        for title, asked in (_CALLERS, passages.callers_asked), (_DEFINITION, passages.definition_asked):
+            if name := await self._database.read(partial(asked, project=self._project.id, text=term)):
+                return [PageRef(f"{title}{name}", 1.0)]
+        return []
 
     async def fetch(self, title: str) -> Page:
-        """The file at that path, or the callers of a name. Raises NotFoundError, also when it has just vanished."""
+        """The file at that path, or what the graph says of a name. Raises NotFoundError, also for a vanished file."""
         if title.startswith(_CALLERS):
             return await self._callers(title)
+        if title.startswith(_DEFINITION):
+            return await self._places(title)
 
         def find(connection: apsw.Connection) -> tuple[FileRow, list[Place]] | None:
             row = file_at(connection, self._project.id, title)
@@ -79,6 +86,22 @@ class ProjectPages:
         ]
         if more:
             sections.append(Section("", "", 1, f"{more} more calls of `{name}` are not shown."))
+        return Page(title, 0, "", sections)
+
+    async def _places(self, title: str) -> Page:
+        """A section for each definition of a name, with the beginning of its code."""
+        name, root = title.removeprefix(_DEFINITION), Path(self._project.path)
+        places = await self._database.read(lambda c: queries.find(c, self._project.id, name))
+        sections = []
+        shown = [each for each in places if each.kind not in ("module", "lambda")]
+        shown.sort(key=lambda each: each.name.count("."))  # `isatty` is rather a function than a method
+        for place in shown[:_MOST_PLACES]:
+            lines = await asyncio.to_thread(
+                lines_of, root, place.path, place.line, min(place.end_line, place.line + _SHOWN_LINES)
+            )
+            head = f"The {place.kind} `{place.name}` is defined in {place.path}, line {place.line}."
+            anchor = f"{place.path}:{place.line}"
+            sections.append(Section(place.name, anchor, 2, "\n".join([head, "", *lines])))
         return Page(title, 0, "", sections)
 
     async def site(self) -> Site:

@@ -18,16 +18,19 @@ _CALLS = re.compile(r"\b(call(s|ed|ers?|ing)?|invoke[sd]?|use[sd]?|users|referen
 # Words that tell a name such as `run` from the everyday word.
 _CODE = re.compile(
     r"\b(call(s|ed|ers?|ing)?|class(es)?|code|defined?|definition|function|method|module|implement\w*|invoke[sd]?|"
-    r"parameters?|arguments?|returns?|signature|subclass\w*|imports?|imported|raises?)\b",
+    r"parameters?|arguments?|returns?|signature|subclass\w*|imports?|imported|raises?|"
+    r"explain|what does \S+ do|how does \S+ work)\b",
     re.I,
 )
+_DEFINED = re.compile(r"\b(defined?|definition|implemented|declared)\b|^\W*where is\b", re.I)
 _NAME = re.compile(r"[\w.]*\w")
 _MARKED = re.compile(r"\w[._]\w|[a-z][A-Z]|^_")
-_LEAST_SHARE = 0.6  # of a message's words, which a part must contain to count as what the message is about
-_LEAST_WORDS = 2
+# How many of a message's words, and which share, a part must contain for the message to be about it. Code contains many
+# everyday words.
+_LEAST = {"document": (2, 0.6), "code": (3, 0.75)}
 
 
-class Caller(Struct, frozen=True):
+class ShownCall(Struct, frozen=True):
     """A call of ``target``; ``code`` is its line."""
 
     use: CodeUse
@@ -62,9 +65,14 @@ def callers_asked(connection: apsw.Connection, project: str, text: str) -> str |
     return next(iter(names_in(connection, project, text)), None)
 
 
+def definition_asked(connection: apsw.Connection, project: str, text: str) -> str | None:
+    """The name whose place a text asks for: "Where is login defined?"."""
+    return next(iter(names_in(connection, project, text)), None) if _DEFINED.search(text) else None
+
+
 def callers(
     connection: apsw.Connection, project: str, root: Path, name: str, limit: int
-) -> tuple[list[Caller], int]:
+) -> tuple[list[ShownCall], int]:
     """Calls of a definition with their lines, surest first, and how many more there are."""
     try:
         found = queries.callers(connection, project, name)
@@ -73,7 +81,7 @@ def callers(
     groups = {"confirmed": found.confirmed, "possible": found.possible, "unresolved": found.unresolved}
     rows = [(group, use) for group, uses in groups.items() for use in uses]
     return [
-        Caller(
+        ShownCall(
             use,
             use.target or name,
             group,
@@ -83,7 +91,7 @@ def callers(
     ], max(0, len(rows) - limit)
 
 
-def sentence(caller: Caller) -> str:
+def sentence(caller: ShownCall) -> str:
     verb = {"confirmed": "calls", "possible": "may call"}.get(caller.group, "calls something named")
     use = caller.use
     return f"`{use.caller}` {verb} `{caller.target}` in {use.path}, line {use.line}: {caller.code}"
@@ -101,7 +109,8 @@ def hits_for(connection: apsw.Connection, project: str, root: Path, text: str, l
     for hit in queries.by_words(connection, project, text, limit):
         there = set(re.findall(r"\w+", " ".join(lines_of(root, hit.path, hit.line, hit.end_line)).lower()))
         shared = sum(word in there for word in asked)
-        if shared >= _LEAST_WORDS and shared >= _LEAST_SHARE * len(asked):
+        least, share = _LEAST[hit.kind]
+        if shared >= least and shared >= share * len(asked):
             worded.append(hit)
     found = {(hit.path, hit.line): hit for hit in [*named, *worded]}
     return list(found.values())[:limit]

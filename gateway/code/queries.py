@@ -18,7 +18,7 @@ from gateway.store.code import graph
 from gateway.store.code.graph import CodeUse, Hit, Place
 
 LIMIT = 500  # rows of a group
-_PLACE = re.compile(r"(.+?):(\d+)")
+_PLACE = re.compile(r"(.+?):(\d{1,9})")
 
 
 class Callers(Struct, frozen=True, kw_only=True):

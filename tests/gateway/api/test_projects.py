@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
@@ -91,6 +92,43 @@ async def test_mistakes(client: Client, path: str, query: dict[str, str], status
     assert words in reply.json()["error"]["message"]
 
 
+ODD = ["%", "\u0000", "\U0001f600", "a" * 400, "'; DROP TABLE code_files; --", "..", "*", "%_%", "a:1", ":0"]
+ODD += [
+    "a:99999999999999999999",
+    '"',
+    "NEAR(a b)",
+    ".",
+    "(",
+    "\\",
+    "../../etc/passwd:1",
+    "-1",
+    "\u202e",
+    "a\nb",
+]
+
+
+@pytest.mark.parametrize("name", ODD)
+async def test_odd_names_are_answered_or_refused_in_the_usual_form(client: Client, name: str) -> None:
+    for query, values in {
+        **{each: {"name": name} for each in ("callers", "callees", "references", "definition", "imports")},
+        **{each: {"name": name} for each in ("subclasses", "impact")},
+        "path": {"start": name, "end": name},
+        "map": {"about": name},
+        "search": {"q": name},
+    }.items():
+        reply = await client.get(f"/v1/projects/shop/{query}", params=values)
+        assert reply.status_code in (200, 400, 404), (query, reply.text)
+        assert reply.status_code == 200 or reply.json()["error"]["message"]
+    # The client resolves a name that is all dots.
+    reply = await client.get(f"/v1/projects/{quote(name, safe='')}x")
+    assert reply.status_code == 404 and reply.json()["error"]["message"]
+    for path in ("/ask", "/v1/conversations"):
+        reply = await client.post(
+            path, json={"question": "x", "project": name} if path == "/ask" else {"project": name}
+        )
+        assert reply.status_code in (400, 404) and reply.json()["error"]["message"]
+
+
 async def test_a_key_is_needed_once_there_is_one(client: Client, settings: Settings) -> None:
     key = make_key(settings, "reader", "user")
     assert (await client.get("/v1/projects")).status_code == 401
@@ -118,6 +156,24 @@ async def test_who_calls_is_answered_by_the_graph(client: Client, inference: Scr
     reply = (await client.post("/ask", json={"question": "Who calls Auth.login?", "project": "shop"})).json()
     assert "`app.main` calls `auth.Auth.login` in app.py, line 4: Auth().login('a')" in prompts[0]
     assert [source["url"] for source in reply["citations"]] == ["app.py:4"], reply
+
+
+async def test_where_a_name_is_defined_is_answered_by_the_graph(
+    client: Client, inference: ScriptedInference
+) -> None:
+    prompts: list[str] = []
+
+    def script(call: GenerateCall) -> list[str]:
+        if isinstance(call.json_schema, dict) and call.json_schema.get("type") == "array":
+            return ['["login"]']
+        prompts.append(str(call.messages))
+        return ["The method `auth.Auth.login` is defined in auth.py, line 2 [1]."]
+
+    inference.script = script
+    asked = {"question": "Where is Auth.login defined?", "project": "shop"}
+    reply = (await client.post("/ask", json=asked)).json()
+    assert "The method `auth.Auth.login` is defined in auth.py, line 2." in prompts[0]
+    assert [source["url"] for source in reply["citations"]] == ["auth.py:2"], reply
 
 
 async def bound(client: Client, text: str) -> dict[str, object]:

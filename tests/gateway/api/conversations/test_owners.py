@@ -20,7 +20,13 @@ from tests.gateway.api.scripted import ScriptedInference
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 # These ids have no owner.
 SHARED = {"/v1/models/{id:path}", "/assets/{name}"}
-ROUTES = [endpoint for endpoint in ENDPOINTS if "{" in endpoint.path and endpoint.path not in SHARED]
+ROUTES = [
+    endpoint
+    for endpoint in ENDPOINTS
+    if "{" in endpoint.path
+    and endpoint.path not in SHARED
+    and not endpoint.path.startswith("/v1/projects/")  # for every key
+]
 # A valid body for each, so that an invalid body does not hide the check of the id.
 BODIES: dict[str, dict[str, Any]] = {
     "/v1/assistants/{id}": {"biography": "Mallory's"},
