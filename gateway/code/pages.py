@@ -40,17 +40,17 @@ class ProjectPages:
         self._database, self._project = database, project
 
     async def search_titles(self, term: str, limit: int) -> list[PageRef]:
-        """Files that define a name in the term; before them its callers or its place, if the term asks for that."""
+        """Files that define a name in the term, or only its callers or its place if the term asks for that."""
         hits = await self._database.read(lambda c: queries.named(c, self._project.id, term))
-        return [*await self._asked(term), *_refs(hits, limit)][:limit]
+        return await self._asked(term) or _refs(hits, limit)
 
     async def search_text(self, term: str, limit: int) -> Hits:
-        """Files by their words; before them callers or a place, as above."""
+        """Files by their words; or callers or a place, as above."""
         hits = await self._database.read(lambda c: queries.by_words(c, self._project.id, term, limit))
-        return Hits([*await self._asked(term), *_refs(hits, limit)][:limit])
+        return Hits(await self._asked(term) or _refs(hits, limit))
 
     async def _asked(self, term: str) -> list[PageRef]:
-        for title, asked in (_CALLERS, passages.callers_asked), (_DEFINITION, passages.definition_asked):
+        for title, asked in (_DEFINITION, passages.definition_asked), (_CALLERS, passages.callers_asked):
             if name := await self._database.read(partial(asked, project=self._project.id, text=term)):
                 return [PageRef(f"{title}{name}", 1.0)]
         return []

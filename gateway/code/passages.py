@@ -47,7 +47,9 @@ def names_in(connection: apsw.Connection, project: str, text: str) -> list[str]:
     words = [
         word
         for word in dict.fromkeys(_NAME.findall(text))
-        if word in quoted or _MARKED.search(word) or (about_code and not _CODE.fullmatch(word))
+        if word in quoted
+        or _MARKED.search(word)
+        or (about_code and not (word.islower() and _CODE.fullmatch(word)))
     ]
     telling = set(fts.words(" ".join(words)))
     return [
