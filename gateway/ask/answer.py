@@ -96,7 +96,7 @@ def _citations(background: Background, cited: dict[int, Support]) -> list[Citati
     for n, support in sorted(cited.items()):
         page = background.pages[n - 1].page
         section = page.sections[support.section]
-        mark = "" if section.anchor[:1] in ("", ":") else "#"
+        mark = "" if not page.url or section.anchor[:1] in ("", ":") else "#"
         url = f"{page.url}{mark}{section.anchor}"
         found.append(Citation(n, label(page.title), label(section.heading), address(url), page.revision))
     return found

@@ -22,7 +22,7 @@ LIMIT = 500  # rows of a group
 _TEST_PLACES = 10  # that a test loses in a ranking
 _NAMED = 100  # definitions of one name that a search looks at
 _SHORT = 2  # characters of a word that says nothing
-_PLACE = re.compile(r"(.+?):(\d+)")
+_PLACE = re.compile(r"(.+?):(\d{1,9})")
 
 
 class Callers(Struct, frozen=True, kw_only=True):

@@ -36,7 +36,7 @@ _SUMMARIZED = "(The messages before this are summarized above.)"
 _LEFT_OUT = "(Earlier messages are left out here.)"
 _BEGINS = "(The conversation begins here.)"
 # Blocks that change with each message: they precede the last one, where they break no prefix.
-_BESIDE_THE_LAST = ("history", "recalled")
+_BESIDE_THE_LAST = ("history", "recalled", "project")
 # A prompt over the limit drops those, then the oldest messages down to the last _LAST_LINES, then these blocks in this
 # order, then further messages.
 _DROPPED = (
@@ -61,11 +61,11 @@ _SEPARATOR_TOKENS = 1  # of the blank line between two blocks
 class Ingredients(Struct, frozen=True, kw_only=True):
     """Everything that a prompt may consist of, with token counts.
 
-    ``core``, the ``character`` and ``tasks`` open the prompt, ``facts`` follow the summaries, ``recalled`` facts and
-    quotes from the ``history`` precede the last message. ``summaries`` are the live ones, with the tokens of
-    :func:`summary_text`; ``messages`` are those of :func:`gateway.store.memory.messages.open_messages`, the new one
-    included. ``turn_tokens`` is what the chat template adds to a turn. ``left_out`` lists what exceeded the blocks' own
-    budgets.
+    ``core``, the ``character`` and ``tasks`` open the prompt, ``facts`` follow the summaries, code of the ``project``,
+    ``recalled`` facts and quotes from the ``history`` precede the last message. ``summaries`` are the live ones, with
+    the tokens of :func:`summary_text`; ``messages`` are those of
+    :func:`gateway.store.memory.messages.open_messages`, the new one included. ``turn_tokens`` is what the chat template
+    adds to a turn. ``left_out`` lists what exceeded the blocks' own budgets.
     """
 
     core: Block
@@ -74,6 +74,7 @@ class Ingredients(Struct, frozen=True, kw_only=True):
     facts: Block | None = None
     history: Block | None = None
     recalled: Block | None = None
+    project: Block | None = None
     summaries: Sequence[Summary] = ()
     messages: Sequence[StoredMessage] = ()
     turn_tokens: int = 6
@@ -241,7 +242,16 @@ def _optional_blocks(ingredients: Ingredients) -> list[Block]:
     mind = (i.character.reflection, i.character.elsewhere)
     return [
         block
-        for block in (i.character.biography, i.tasks, *mind, *summaries, i.facts, i.recalled, i.history)
+        for block in (
+            i.character.biography,
+            i.tasks,
+            *mind,
+            *summaries,
+            i.facts,
+            i.project,
+            i.recalled,
+            i.history,
+        )
         if block and block.text
     ]
 

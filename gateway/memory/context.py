@@ -45,6 +45,10 @@ _SEPARATOR = 2  # tokens around them
 BlockSource = Callable[[Conversation, str], Awaitable[Offer]]
 
 
+async def no_blocks(conversation: Conversation, asked: str) -> Offer:
+    return Offer()
+
+
 class MemoryParts(Struct, frozen=True, kw_only=True):
     """The services and settings that the memory uses."""
 
@@ -117,11 +121,13 @@ class ContextBuilder:
         character: CharacterSource,
         sources: Sequence[BlockSource],
         history: History,
+        project: BlockSource,
     ) -> None:
         self._parts = parts
         self._character = character
         self._sources = sources
         self._history = history
+        self._project = project
         self._turn_tokens: dict[str, int] = {}  # by the model's fingerprint
 
     def core_prompt(self) -> Prompt:
@@ -185,6 +191,11 @@ class ContextBuilder:
         )
         quoted: Sequence[str] = ()
         if not compacting:  # what is recalled for one message must not cause a compaction
+            code = await self._project(conversation, asked)
+            left_out = [*ingredients.left_out, *code.left_out]
+            ingredients = msgspec.structs.replace(
+                ingredients, project=_named(code.blocks, "project"), left_out=left_out
+            )
             ingredients, quoted = await self._with_history(ingredients, conversation, asked, budget)
         if not compacting and not summaries and all(message.role == "user" for message in messages):
             ingredients = self._within_time(ingredients, budget)

@@ -24,7 +24,7 @@ from gateway.base.supervised import Supervision
 from gateway.inference.interface import GenerateCall, LoadProgress
 from gateway.memory.character import Reflector, character
 from gateway.memory.compose import line_text
-from gateway.memory.context import Context, ContextBuilder, MemoryParts
+from gateway.memory.context import BlockSource, Context, ContextBuilder, MemoryParts, no_blocks
 from gateway.memory.edits import Edits
 from gateway.memory.events import (
     BudgetKnown,
@@ -81,14 +81,14 @@ _POLL_SECONDS = 0.05
 class Conversations:
     """The memory's interface to the API."""
 
-    def __init__(self, parts: MemoryParts) -> None:
+    def __init__(self, parts: MemoryParts, project: BlockSource = no_blocks) -> None:
         self._parts = parts
         self._hub = Hub()
         facts, tasks = Facts(parts, self._hub), TaskKeeper(parts, self._hub)
         self._notes = {"facts": facts.note, "tasks": tasks.note}
         self.history = History(parts.database, parts.inference, parts.settings, parts.queries)
         sources = [tasks.offer, facts.offer, RecalledSummaries(parts).offer]
-        self._builder = ContextBuilder(parts, character, sources, self.history)
+        self._builder = ContextBuilder(parts, character, sources, self.history, project)
         self._compactor = HistoryCompactor(parts, self._builder, self._hub)
         self._reflector = Reflector(parts, self._builder, self._compactor.places)
         self._secrets = Secrets(parts.settings.keep_seconds)

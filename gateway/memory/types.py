@@ -40,7 +40,8 @@ class Compaction(Struct, frozen=True, kw_only=True):
 class Block(Struct, frozen=True):
     """A part of the prompt."""
 
-    # core, biography, reflection, elsewhere, month, today, now, round, conversation, tasks, facts, messages, recalled
+    # core, biography, reflection, elsewhere, month, today, now, round, conversation, tasks, facts, messages, recalled,
+    # history, project
     name: str
     tokens: int
     text: str
@@ -68,7 +69,7 @@ class Character(Struct, frozen=True, kw_only=True):
 
 
 class Offer(Struct, frozen=True):
-    """Blocks for a prompt, named ``facts``, ``tasks`` or ``recalled``, and what exceeded their budgets."""
+    """Blocks for a prompt, named ``facts``, ``tasks``, ``recalled`` or ``project``, and what exceeded their budgets."""
 
     blocks: list[Block] = []
     left_out: list[LeftOut] = []

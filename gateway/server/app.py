@@ -42,6 +42,7 @@ from gateway.api.openai import (
     tokens,
 )
 from gateway.api.projects import routes as projects
+from gateway.api.projects.prompt import ProjectContext
 from gateway.api.recording.recorder import Recorder
 from gateway.api.services import Services
 from gateway.api.streaming.streams import Drain
@@ -321,7 +322,7 @@ def open_search(
 
 
 async def open_memory(parts: MemoryParts, stack: AsyncExitStack, supervision: Supervision) -> Conversations:
-    conversations = Conversations(parts)
+    conversations = Conversations(parts, ProjectContext(parts).offer)
     stack.push_async_callback(conversations.close)
     await conversations.start(supervision)
     return conversations

@@ -33,6 +33,7 @@ from gateway.memory.compose import summary_text
 from gateway.memory.hub import News
 from gateway.memory.planning.budget import time_zone
 from gateway.memory.types import Block, LeftOut
+from gateway.store.code.projects import project_of
 from gateway.store.memory.assistants import get_assistant
 from gateway.store.memory.conversations import (
     DEFAULT_POLICIES,
@@ -53,6 +54,7 @@ Prose = Annotated[str, Meta(max_length=8000)]
 TimeZone = Annotated[str, Meta(max_length=64)]
 # Its id or its name; "" and null: none.
 WhichAssistant = Annotated[str, Meta(max_length=120)]
+WhichProject = Annotated[str, Meta(max_length=400)]
 T = TypeVar("T")
 
 
@@ -66,6 +68,7 @@ class NewConversation(Body, frozen=True, kw_only=True):
     title: Title = ""
     participants: Participants = []
     assistant: WhichAssistant | None = None
+    project: WhichProject | None = None
     instructions: Prose = ""
     policy: PolicyName | None = None
     time_zone: TimeZone = ""
@@ -81,6 +84,7 @@ class ConversationChange(Body, frozen=True, kw_only=True):
     title: Title | UnsetType = UNSET
     participants: Participants | UnsetType = UNSET
     assistant: WhichAssistant | UnsetType | None = UNSET
+    project: WhichProject | UnsetType | None = UNSET
     instructions: Prose | UnsetType = UNSET
     policy: PolicyName | UnsetType = UNSET
     time_zone: TimeZone | UnsetType = UNSET
@@ -170,12 +174,21 @@ def _named_assistant(connection: apsw.Connection, which: str | None, owner: str)
         raise invalid("assistant", error.message) from None
 
 
+def _named_project(connection: apsw.Connection, which: str | None) -> str | None:
+    """The id of a project that a body names. Raises InvalidRequestError."""
+    try:
+        return project_of(connection, which).id if which else None
+    except NotFoundError as error:
+        raise invalid("project", error.message) from None
+
+
 async def create(request: ApiRequest) -> Struct:
     """A new conversation."""
     services = request.services
     new, redactions = without_secrets(await read_optional(request, NewConversation))
     now, owner = time.time(), request.owner
     assistant = await request.read(lambda c: _named_assistant(c, new.assistant, owner))
+    project = await request.read(lambda c: _named_project(c, new.project))
     usual = "conversations" if assistant else services.settings.memory.policy
     conversation = Conversation(
         id=str(uuid4()),
@@ -187,7 +200,11 @@ async def create(request: ApiRequest) -> Struct:
         counted_by=services.model.name,
         redactions=redactions,
         **asdict(new)
-        | {"policy": new.policy or DEFAULT_POLICIES.get(new.kind, usual), "assistant": assistant},
+        | {
+            "policy": new.policy or DEFAULT_POLICIES.get(new.kind, usual),
+            "assistant": assistant,
+            "project": project,
+        },
     )
     await services.database.write(lambda c: add_conversation(c, conversation))
     return shown(conversation)
@@ -219,6 +236,8 @@ async def change(request: ApiRequest) -> Struct:
     if "assistant" in given:
         owner = request.owner
         given["assistant"] = await request.read(lambda c: _named_assistant(c, given["assistant"], owner))
+    if "project" in given:
+        given["project"] = await request.read(lambda c: _named_project(c, given["project"]))
     return shown(await services.conversations.edits.change(conversation, given, redactions))
 
 

@@ -24,6 +24,7 @@ _HELP = "Ctrl-D ends, Ctrl-C stops a reply, /help lists commands."
 @click.command()
 @click.option("--system", help="Instructions for a new conversation.")
 @click.option("--assistant", help="Begin a new conversation with this assistant (name or id).")
+@click.option("--project", help="Begin a new conversation about this project (name or id).")
 @click.option("--max-tokens", type=int, help="Limit of each reply; by default the configured one.")
 @click.option("--new", is_flag=True, help="Begin a new conversation instead of continuing the last one.")
 @click.option("--conversation", help="Continue the conversation with this id.")
@@ -31,6 +32,7 @@ _HELP = "Ctrl-D ends, Ctrl-C stops a reply, /help lists commands."
 def chat(
     system: str | None,
     assistant: str | None,
+    project: str | None,
     max_tokens: int | None,
     new: bool,
     conversation: str | None,
@@ -43,13 +45,14 @@ def chat(
     found: dict[str, Any] | None = None
     if conversation is not None:
         found = client.get(f"/v1/conversations/{quote(conversation)}")  # fails now if the id is wrong
-    elif terminal and not new and system is None and assistant is None:
+    elif terminal and not new and system is None and assistant is None and project is None:
         found = _last(client)
     news = NewsBoard(client, _PROMPT) if terminal else None
     if found is not None and found["model"] not in ("", model):
         say(f"the model was {found['model']} and is {model} now; the conversation goes on", err=True)
     name = None if found is None else str(found["id"])
-    session = ChatSession(client, news, {"instructions": system, "assistant": assistant}, max_tokens, name)
+    begin = {"instructions": system, "assistant": assistant, "project": project}
+    session = ChatSession(client, news, begin, max_tokens, name)
     while True:
         if news is not None:
             news.follow(session.conversation)

@@ -16,7 +16,7 @@ from gateway.cli.tasks.lines import show_tasks, task_line
 _BAR = 30
 _HITS = 20
 # Fields of a conversation that /set shows and changes.
-SETTABLE = ("title", "kind", "policy", "time_zone", "instructions", "assistant")
+SETTABLE = ("title", "kind", "policy", "time_zone", "instructions", "assistant", "project")
 
 
 class _Command(NamedTuple):

@@ -36,6 +36,7 @@ class Conversation(Struct, frozen=True, kw_only=True):
     counted_by: str = ""  # the model that counted its messages' tokens
     time_zone: str = ""  # whose days its summaries follow; "" for the configured one
     assistant: str | None = None  # id of the character that speaks in it
+    project: str | None = None  # id of the project whose code its prompts may quote
     redactions: int = 0  # secrets redacted from its title, names and instructions
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
 from gateway.code.index import ProjectIndexer
 from gateway.config.settings import Settings
 from gateway.inference.interface import GenerateCall
-from gateway.store.code.projects import add_project
+from gateway.store.code.projects import add_project, remove_project
 from gateway.store.db import Database
 from tests.gateway.api.conftest import Client, in_process, make_key
 from tests.gateway.api.scripted import ScriptedInference
@@ -77,6 +78,43 @@ async def test_mistakes(client: Client, path: str, query: dict[str, str], status
     assert words in reply.json()["error"]["message"]
 
 
+ODD = ["%", "\u0000", "\U0001f600", "a" * 400, "'; DROP TABLE code_files; --", "..", "*", "%_%", "a:1", ":0"]
+ODD += [
+    "a:99999999999999999999",
+    '"',
+    "NEAR(a b)",
+    ".",
+    "(",
+    "\\",
+    "../../etc/passwd:1",
+    "-1",
+    "\u202e",
+    "a\nb",
+]
+
+
+@pytest.mark.parametrize("name", ODD)
+async def test_odd_names_are_answered_or_refused_in_the_usual_form(client: Client, name: str) -> None:
+    for query, values in {
+        **{each: {"name": name} for each in ("callers", "callees", "references", "definition", "imports")},
+        **{each: {"name": name} for each in ("subclasses", "impact")},
+        "path": {"start": name, "end": name},
+        "map": {"about": name},
+        "search": {"q": name},
+    }.items():
+        reply = await client.get(f"/v1/projects/shop/{query}", params=values)
+        assert reply.status_code in (200, 400, 404), (query, reply.text)
+        assert reply.status_code == 200 or reply.json()["error"]["message"]
+    # The client resolves a name that is all dots.
+    reply = await client.get(f"/v1/projects/{quote(name, safe='')}x")
+    assert reply.status_code == 404 and reply.json()["error"]["message"]
+    for path in ("/ask", "/v1/conversations"):
+        reply = await client.post(
+            path, json={"question": "x", "project": name} if path == "/ask" else {"project": name}
+        )
+        assert reply.status_code in (400, 404) and reply.json()["error"]["message"]
+
+
 async def test_a_key_is_needed_once_there_is_one(client: Client, settings: Settings) -> None:
     key = make_key(settings, "reader", "user")
     assert (await client.get("/v1/projects")).status_code == 401
@@ -89,6 +127,57 @@ def reader(call: GenerateCall) -> list[str]:
     if isinstance(call.json_schema, dict) and call.json_schema.get("type") == "array":
         return ['["sign in"]']
     return ["Press the turquoise button to sign in [1]."]
+
+
+async def bound(client: Client, text: str) -> dict[str, object]:
+    """The report on the prompt of a message in a new conversation about the project."""
+    made = await client.post("/v1/conversations", json={"project": "shop"})
+    assert made.status_code == 201, made.text
+    sent = await client.post(f"/v1/conversations/{made.json()['id']}/messages", json={"text": text})
+    return sent.json()["budget"]  # type: ignore[no-any-return]
+
+
+async def test_a_bound_conversation_is_shown_the_code_that_its_message_touches(
+    client: Client, inference: ScriptedInference
+) -> None:
+    prompts: list[str] = []
+
+    def script(call: GenerateCall) -> list[str]:
+        prompts.append(str(call.messages[-1].content))
+        return ["Noted."]
+
+    inference.script = script
+    budget = await bound(client, "Who calls Auth.login?")
+    [prompt] = [each for each in prompts if each.endswith("Who calls Auth.login?")]
+    assert "`app.main` calls `auth.Auth.login` in app.py, line 4: Auth().login('a')" in prompt
+    assert "auth.py:2\n    def login(self, user):" in prompt
+    assert budget["blocks"]["project"] > 20  # type: ignore[index]
+    await bound(client, "How does one press the turquoise button?")
+    assert any("docs/guide.md:5" in each for each in prompts)
+    for text in ("Hello, how are you today?", "I check my mail after a login at work.", "Thanks!"):
+        budget = await bound(client, text)
+        assert "project" not in budget["blocks"]  # type: ignore[operator]
+        assert {"what": "project shop", "why": "the message does not touch it"} in budget["left_out"]  # type: ignore[operator]
+
+
+async def test_binding_and_releasing_a_conversation(client: Client, settings: Settings) -> None:
+    made = (await client.post("/v1/conversations", json={})).json()
+    path = f"/v1/conversations/{made['id']}"
+    assert made["project"] is None
+    [project] = (await get(client, ""))["data"]  # type: ignore[misc]
+    changed = (await client.patch(path, json={"project": "shop"})).json()
+    assert changed["project"] == project["id"]  # type: ignore[index]
+    wrong = await client.patch(path, json={"project": "shap"})
+    assert (wrong.status_code, wrong.json()["error"]["param"]) == (400, "project")
+    database = Database(settings.database_path)
+    database.open()
+    try:
+        database.write_sync(lambda c: remove_project(c, project["id"]))  # type: ignore[index]
+    finally:
+        database.close()
+    sent = (await client.post(f"{path}/messages", json={"text": "Who calls Auth.login?"})).json()
+    assert "no longer registered" in str(sent["budget"]["left_out"])
+    assert (await client.patch(path, json={"project": None})).json()["project"] is None
 
 
 async def test_a_question_about_a_project_is_answered_from_its_files_with_lines(
