@@ -95,7 +95,7 @@ async def listening(client: Client, name: str) -> AsyncIterator[News]:
 
 
 async def until(news: News, kind: str, times: int = 1) -> dict[str, Any]:
-    for _ in range(1000):
+    for _ in range(int(PATIENCE / 0.02)):
         found = [detail for name, detail in news if name == kind]
         if len(found) >= times:
             return found[times - 1]
