@@ -222,7 +222,7 @@ async def test_a_message_waits_for_a_compaction_that_ends_soon_and_stops_one_tha
                     "compaction"
                 ] == "queued":
                     break
-            await asyncio.wait_for(inference.first_piece.wait(), 20)
+            await asyncio.wait_for(inference.first_piece.wait(), PATIENCE)
             asked = asyncio.create_task(say(client, name, "Who has apples?"))
             if not stopped:
                 await asyncio.sleep(0.2)
