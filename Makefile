@@ -97,11 +97,17 @@ wheel: $(VENV)/.installed-dev ## build dist/hearth-*.whl
 UV := build/lock/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --no-emit-index-url \
 	--custom-compile-command "make lock"
 
+# What tests/end_to_end/clients/test_packages.py installs. npm's list of them needs node.
+CLIENTS := tests/end_to_end/clients/packages
+
 lock: ## pin the newest allowed versions of all dependencies
 	@$(PYTHON) -m venv build/lock
 	@build/lock/bin/python -m pip install -q uv
 	@$(UV) --generate-hashes --extra build --extra irc -o requirements.lock pyproject.toml
 	@$(UV) --generate-hashes --extra dev -c requirements.lock -o requirements-dev.lock pyproject.toml
+	@$(UV) --generate-hashes -o $(CLIENTS)/requirements.lock $(CLIENTS)/requirements.in
+	@rm -f $(CLIENTS)/package-lock.json
+	@cd $(CLIENTS) && npm install --package-lock-only --omit-lockfile-registry-resolved --no-audit --no-fund
 	@$(UV) -o deploy/build-constraints.txt deploy/build-requirements.in
 
 clean: ## remove the virtual environment and everything built

@@ -63,10 +63,16 @@ class _Generation(Extension):
         return parser.parse_statements(("name:endgeneration",), drop_needle=True)
 
 
+class _Environment(ImmutableSandboxedEnvironment):
+    """Templates may change lists, as Kimi's do: all of them are of this rendering alone."""
+
+    def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
+        of_list = type(obj) is list and attr in ("append", "pop")
+        return of_list or super().is_safe_attribute(obj, attr, value)
+
+
 def _environment() -> ImmutableSandboxedEnvironment:
-    environment = ImmutableSandboxedEnvironment(
-        trim_blocks=True, lstrip_blocks=True, extensions=[loopcontrols, _Generation]
-    )
+    environment = _Environment(trim_blocks=True, lstrip_blocks=True, extensions=[loopcontrols, _Generation])
     environment.filters["tojson"] = _tojson
     environment.globals["raise_exception"] = _raise_exception
     environment.globals["strftime_now"] = _strftime_now

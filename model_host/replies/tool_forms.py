@@ -16,10 +16,11 @@ _MARKER = re.compile(r"<[^<>\s=]+>|\[[A-Z_]+\]")
 class ToolForm:
     """How a call is written.
 
-    ``json``: ``open {"name": NAME, KEY: {…}} close``. ``gemma``: ``open call:NAME{key:value,…} close``, where strings
-    stand between two ``quote`` markers and all else is JSON. ``named``: ``open NAME {…} close`` with the two texts of
-    ``name`` around the name; ``key`` stands before an id behind the name. ``tagged``: the same with each argument as
-    ``KEY value`` between the three texts of ``argument``; strings are not quoted, all else is JSON. ``python``:
+    ``json``: ``open {"name": NAME, KEY: {…}} close``, with ``name_key`` for "name". ``gemma``:
+    ``open call:NAME{key:value,…} close``, where strings stand between two ``quote`` markers and all else is JSON.
+    ``named``: ``open NAME {…} close`` with the two texts of ``name`` around the name; ``key`` stands before an id
+    behind the name. ``tagged``: the same with each argument as ``KEY value`` between the three texts of ``argument``;
+    strings are not quoted, all else is JSON, and a ``"true"`` in the second text is then ``"false"``. ``python``:
     ``open [NAME(KEY=value, …)] close``.
 
     White space between the parts does not count. ``section`` surrounds all calls of a reply; with ``listed`` they are
@@ -31,6 +32,7 @@ class ToolForm:
     open: str = ""
     close: str = ""
     key: str = ""
+    name_key: str = "name"
     quote: str = ""
     name: tuple[str, str] = ("", "")
     argument: tuple[str, str, str] = ("", "", "")
@@ -68,6 +70,14 @@ _FORMS = (
     ToolForm("json", "<|function_call|>", key="arguments"),  # GigaChat 3.1
     ToolForm("json", "[TOOL_CALLS]", key="arguments", listed=True),  # Mistral, older ones
     ToolForm("json", "<TOOLCALL>", key="arguments", listed=True, section=("</TOOLCALL>",)),  # Nemotron
+    ToolForm(  # Command R7B, Command A
+        "json",
+        "<|START_ACTION|>",
+        key="parameters",
+        name_key="tool_name",
+        listed=True,
+        section=("<|END_ACTION|>",),
+    ),
     ToolForm("python", "<|tool_call_start|>", listed=True, section=("<|tool_call_end|>",)),  # LFM2
     ToolForm(  # gpt-oss
         "named",
@@ -124,6 +134,29 @@ _FORMS = (
         argument=('<parameter name="', '">', "</parameter>"),
         section=("<minimax:tool_call>", "</minimax:tool_call>"),
     ),
+    *(
+        ToolForm(  # DeepSeek V3.2, V4
+            "tagged",
+            '<｜DSML｜invoke name="',
+            "</｜DSML｜invoke>",
+            name=("", '">'),
+            argument=('<｜DSML｜parameter name="', '" string="true">', "</｜DSML｜parameter>"),
+            section=(f"<｜DSML｜{calls}>", f"</｜DSML｜{calls}>"),
+        )
+        for calls in ("function_calls", "tool_calls")
+    ),
+    ToolForm(  # Hunyuan 3
+        "tagged",
+        "<tool_call:opensource>",
+        "</tool_call:opensource>",
+        name=("", "<tool_sep:opensource>"),
+        argument=(
+            "<arg_key:opensource>",
+            "</arg_key:opensource>\n<arg_value:opensource>",
+            "</arg_value:opensource>",
+        ),
+        section=("<tool_calls:opensource>", "</tool_calls:opensource>"),
+    ),
     ToolForm(  # MiniCPM 5
         "tagged",
         '<function name="',
@@ -162,11 +195,12 @@ def _probe_pattern(form: ToolForm) -> str:
         if form.key:
             head = head.replace(r"probe_tool\s*", rf"probe_tool(?:{re.escape(form.key)}\w+)?\s*")
         return rf"{head}\s*{arguments}\s*{_spaced(form.close)}"
-    call = rf'\s*\{{\s*"name":\s*"probe_tool",\s*"{form.key}":\s*{arguments}\s*'
+    name = rf'("tool_call_id":\s*"\w+",\s*)?"{form.name_key}":\s*"probe_tool"'
+    call = rf'\s*\{{\s*{name},\s*"{form.key}":\s*{arguments}\s*'
     if form.listed:  # Mistral's calls have an id
         return rf'{re.escape(form.open)}\s*\[{call}(,\s*"id":\s*"\w+")?\}}\s*\]'
     call += r"\}\s*"
-    return re.escape(form.open or _TURN_OPEN) + call + re.escape(form.close or _TURN_CLOSE)
+    return re.escape(form.open or _TURN_OPEN) + call + re.escape(form.close if form.open else _TURN_CLOSE)
 
 
 def _spaced(text: str) -> str:

@@ -88,7 +88,7 @@ def _call(form: ToolForm, markers: Markers, name: str, arguments: Node) -> Node:
     if form.kind == "gemma":
         return row(f"call:{name}", arguments)
     if form.kind == "json":
-        return row(f'{{"name": "{name}", "{form.key}": ', arguments, "}")
+        return row(f'{{"{form.name_key}": "{name}", "{form.key}": ', arguments, "}")
     if form.kind == "python":
         return row(f"{name}(", arguments, ")")
     before, behind = (_text(text, markers) for text in form.name)
@@ -143,7 +143,8 @@ def _properties(tool: Tool) -> list[tuple[str, Any]]:
 
 def _tagged(form: ToolForm, markers: Markers, tool: Tool, prefix: str) -> tuple[Node, list[Program]]:
     """The arguments of a call, each between tags, and the grammars of those that are not plain text."""
-    key_open, key_close, close = (_text(text, markers) for text in form.argument)
+    key_open, close = (_text(text, markers) for text in form.argument[::2])
+    as_json = form.argument[1].replace('"true"', '"false"')
     required = tool.parameters.get("required", [])
     made: list[Program] = []
     found: list[Node] = []
@@ -156,6 +157,7 @@ def _tagged(form: ToolForm, markers: Markers, tool: Tool, prefix: str) -> tuple[
         else:
             made.append(_schema(JsonNotation(), tool, schema, {}, inner))
             value = row(_SPACE, Rule(f"{inner}root"), _SPACE)
+        key_close = _text(form.argument[1] if is_text(schema) else as_json, markers)
         pair = row(key_open, name, key_close, value, close, _SPACE)
         found.append(pair if name in required else optional(pair))
     return row(*found), made

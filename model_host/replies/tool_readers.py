@@ -111,7 +111,7 @@ class CallReader:
             yield from self._value()
             self._inside = False
             self._check()
-        elif key == "name":
+        elif key == self._form.name_key:
             if self._name is not None or self.rest[0] != '"':
                 raise MalformedCallError("its name is not one string")
             self._take_name(decoded((yield from self._string()), str, "its name is not valid JSON"))
@@ -149,7 +149,8 @@ class CallReader:
         comma = ""
         while (yield from self._either(key_open, close)) == key_open:
             key = yield from self._until([key_close.split()[0]])
-            yield from self._follow(key_close.split())
+            for word in key_close.split():
+                yield from self._either(word, word.replace('"true"', '"false"'))
             self._emit(f'{comma}"{self._escaped(key.strip())}":')
             comma = ","
             properties = self._tools[self._name or ""].get("properties")

@@ -122,26 +122,34 @@ class TextCompletion(Completion, frozen=True, kw_only=True, tag_field="object", 
 
 
 class _TextRendering(CompletionRendering):
-    """``echo`` has the prompt of each choice, or ``""``."""
+    """``echo`` has the prompt of each choice, or ``""``. A stream has it with its log-probabilities, if asked for."""
 
     prefix = "cmpl"
     object = "text_completion"
 
-    def __init__(self, echo: Sequence[str], *args: Any) -> None:
+    def __init__(self, echo: Sequence[str], with_logprobs: bool, *args: Any) -> None:
         super().__init__(*args)
         self._echo = echo
+        self._held = dict(enumerate(echo)) if with_logprobs else {}  # what is still to be streamed of each
 
     def opening(self, choices: Sequence[Choice]) -> Iterator[bytes]:
         for choice in choices:
-            if self._echo[choice.index]:
+            if self._echo[choice.index] and choice.index not in self._held:
                 yield self._chunk(choice, self._echo[choice.index])
 
     def chunks(self, choice: Choice, step: Step) -> Iterator[bytes]:
+        if isinstance(step, PromptLogprobs):
+            before = self._start(choice) + len(_text(choice.prompt.tokens[: -len(step.tokens)]))
+            end = self._start(choice) + len(_text(choice.prompt.tokens))
+            echo, held = self._echo[choice.index], self._held[choice.index]
+            self._held[choice.index] = echo[end:]
+            text = held.removesuffix(echo[end:])
+            yield self._chunk(choice, text, logprobs=_logprobs(step.tokens, before, first=step.first))
+            return
+        if isinstance(step, MoreText | Finished) and (held := self._held.pop(choice.index, "")):
+            yield self._chunk(choice, held)
         if isinstance(step, Finished):
             yield self._chunk(choice, "", finish_reason=_reason(step))
-        elif isinstance(step, PromptLogprobs):
-            before = self._start(choice) + len(_text(choice.prompt.tokens[: -len(step.tokens)]))
-            yield self._chunk(choice, "", logprobs=_logprobs(step.tokens, before, first=step.first))
         elif isinstance(step, MoreText):
             before = len(self._echo[choice.index]) + len(step.block.text) - len(step.delta.text)
             yield self._chunk(choice, step.delta.text, logprobs=_logprobs(step.delta.logprobs, before))
@@ -219,6 +227,7 @@ async def completions(request: ApiRequest) -> object:
     echo = await until_disconnect(request.receive, texts) or [""] * len(body.prompts)
     rendering = _TextRendering(
         [text for text in echo for _ in range(body.n or 1)],
+        bool(body.echo) and body.logprobs is not None,
         request_id,
         services.model.name,
         body.n or 1,

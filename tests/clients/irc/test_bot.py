@@ -16,7 +16,7 @@ from tests.clients.irc.ircd import Ngircd
 from tests.clients.irc.person import Person
 from tests.gateway.api.conftest import LiveServer, changed, live
 from tests.gateway.api.scripted import ScriptedInference
-from tests.waiting import until
+from tests.waiting import PATIENCE, until
 
 CHAT = {"channels": [{"name": CHANNEL, "mode": "chat"}], "private": "chat"}
 
@@ -33,7 +33,7 @@ async def conversations(server: LiveServer) -> dict[str, list[tuple[str, str, st
 
 async def remembered(server: LiveServer, title: str, lines: int) -> list[tuple[str, str, str]]:
     """The messages of a conversation, once there are so many."""
-    for _ in range(500):
+    for _ in range(int(PATIENCE / 0.02)):
         if len(found := (await conversations(server)).get(title, [])) >= lines:
             return found
         await asyncio.sleep(0.02)

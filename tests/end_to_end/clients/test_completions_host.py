@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -71,6 +72,18 @@ def test_prompt_and_reply_together(server: Server) -> None:
     body = {"prompt": "Who made it?", "temperature": 0, "logprobs": 1, "max_tokens": 1, "echo": True}
     reply = server.client.post("/v1/completions", json={**body, "ignore_eos": True, "stream": True}).text
     assert reply.count('"text_offset":[0,') == 1
+    sent = ""
+    for line in reply.splitlines():
+        if not line.startswith("data: {") or not (choices := json.loads(line[6:])["choices"]):
+            continue
+        [choice] = choices
+        if known := choice["logprobs"]:
+            assert choice["text"].startswith(known["tokens"][0].strip()), (
+                "probabilities stand with their text"
+            )
+            assert known["text_offset"][0] in (len(sent), len(sent) - 1)
+        sent += choice["text"]
+    assert sent == whole["text"]
 
 
 def test_what_goes_between(tmp_path: Path) -> None:

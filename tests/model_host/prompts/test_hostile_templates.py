@@ -74,7 +74,6 @@ REACH = [
     "strftime_now('%Y').__class__.__mro__",
     "strftime_now.__func__",
     # changing what is shared
-    "messages.append(1)",
     "messages[0].update({'role': 'system'})",
     "messages.clear()",
     "messages[0].pop('content')",
@@ -94,7 +93,6 @@ STATEMENTS = [
     "{% call (x) raise_exception.__call__.__globals__ %}{% endcall %}",
     "{% for f in ().__class__.__base__.__subclasses__() %}{{ f.__name__ }}{% endfor %}",
     "{% filter attr('__class__') %}x{% endfilter %}",
-    "{% do messages.append(1) %}",
     "{% debug %}",
     "{% autoescape false %}{{ ''.__class__ }}{% endautoescape %}",
 ]

@@ -41,6 +41,12 @@ def prompt(worker: TemplateWorker, template: str, *messages: Message, **fields: 
     return "".join(map(chr, builder.build(messages, **fields).tokens))  # type: ignore[arg-type]
 
 
+def test_a_template_may_keep_lists(worker: TemplateWorker) -> None:
+    kept = "{% set ns = namespace(ids=[]) %}{% for m in messages %}{% set _ = ns.ids.append(m.role) %}{% endfor %}"
+    for _ in range(2):
+        assert prompt(worker, kept + TURNS + "{{ ns.ids.pop(0) }}{{ ns.ids }}", HI) == "<user>Hi</user>user[]"
+
+
 @pytest.mark.parametrize(
     "head",
     [

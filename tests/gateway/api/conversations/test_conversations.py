@@ -15,6 +15,7 @@ from gateway.config.settings import Settings
 from gateway.inference.interface import GenerateCall
 from tests.gateway.api.conftest import Client, LiveServer, changed, in_process, live
 from tests.gateway.api.scripted import ScriptedInference
+from tests.waiting import PATIENCE
 
 
 def text_of(call: GenerateCall) -> str:
@@ -188,7 +189,7 @@ async def compacting(small: Settings, inference: ScriptedInference) -> AsyncIter
         yield made
 
 
-async def _until(check: Any, seconds: float = 20.0) -> Any:
+async def _until(check: Any, seconds: float = PATIENCE) -> Any:
     for _ in range(int(seconds / 0.02)):
         if found := await check():
             return found

@@ -15,6 +15,7 @@ from tests.gateway.api.conftest import Client, changed, in_process, make_key
 from tests.gateway.api.conversations.test_conversations import say, start, talker, text_of
 from tests.gateway.api.scripted import ScriptedInference
 from tests.gateway.memory.test_kills import check_chain
+from tests.waiting import PATIENCE
 
 WORD = "zebraquartz"
 
@@ -53,7 +54,7 @@ async def settled(settings: Settings) -> None:
     """Wait until no job is left."""
     database = apsw.Connection(str(settings.data_dir / "hearth.db"), flags=apsw.SQLITE_OPEN_READONLY)
     try:
-        for _ in range(1000):
+        for _ in range(int(PATIENCE / 0.02)):
             if not database.execute("SELECT count(*) FROM jobs").get:
                 return
             await asyncio.sleep(0.02)

@@ -95,7 +95,7 @@ async def listening(client: Client, name: str) -> AsyncIterator[News]:
 
 
 async def until(news: News, kind: str, times: int = 1) -> dict[str, Any]:
-    for _ in range(1000):
+    for _ in range(int(PATIENCE / 0.02)):
         found = [detail for name, detail in news if name == kind]
         if len(found) >= times:
             return found[times - 1]
@@ -222,7 +222,7 @@ async def test_a_message_waits_for_a_compaction_that_ends_soon_and_stops_one_tha
                     "compaction"
                 ] == "queued":
                     break
-            await asyncio.wait_for(inference.first_piece.wait(), 20)
+            await asyncio.wait_for(inference.first_piece.wait(), PATIENCE)
             asked = asyncio.create_task(say(client, name, "Who has apples?"))
             if not stopped:
                 await asyncio.sleep(0.2)

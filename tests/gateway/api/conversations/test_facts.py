@@ -15,6 +15,7 @@ from gateway.inference.speed import Speed
 from tests.gateway.api.conftest import Client, changed, in_process, make_key
 from tests.gateway.api.conversations.test_conversations import say, start, text_of
 from tests.gateway.api.scripted import ScriptedInference
+from tests.waiting import PATIENCE
 
 PROPOSED = [
     {"op": "add", "key": "home_city", "text": "Lives in Huế.", "quote": "I live in Huế", "reason": "said so"},
@@ -41,7 +42,7 @@ def inference() -> ScriptedInference:
 
 
 async def facts(client: Client, want: int) -> list[dict[str, Any]]:
-    for _ in range(500):
+    for _ in range(int(PATIENCE / 0.02)):
         found = (await client.get("/v1/facts")).json()["data"]
         if len(found) >= want:
             return list(found)

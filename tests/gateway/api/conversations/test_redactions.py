@@ -104,13 +104,13 @@ async def test_keep_undoes_it_for_that_message(settings: Settings) -> None:
 
 async def test_a_secret_is_not_held_longer_nor_for_others(settings: Settings) -> None:
     inference = ScriptedInference(echo)
-    async with in_process(changed(settings, "memory", keep_seconds=0.2), inference) as client:
+    async with in_process(changed(settings, "memory", keep_seconds=2), inference) as client:
         name, other = await start(client), await start(client)
         await say(client, name, PASSWORD, id="m1", reply=False)
         assert (await client.post(f"/v1/conversations/{other}/keep")).status_code == 410
         wrong = await client.post(f"/v1/conversations/{name}/keep", json={"message": "m2"})
         assert wrong.status_code == 410 and "Send the message again" in wrong.text
-        await asyncio.sleep(0.2)  # timers fire in order, and this one follows that of the secret
+        await asyncio.sleep(2)  # timers fire in order, and this one follows that of the secret
         assert (await client.post(f"/v1/conversations/{name}/keep")).status_code == 410
         again = await say(client, name, PASSWORD, id="m1", reply=False)  # the same message: held again
         assert again["redacted"]

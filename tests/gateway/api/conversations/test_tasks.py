@@ -18,6 +18,7 @@ from tests.gateway.api.conftest import Client, changed, in_process, make_key
 from tests.gateway.api.conversations.test_conversations import say, start, text_of
 from tests.gateway.api.scripted import ScriptedInference
 from tests.gateway.memory.test_compose import line
+from tests.waiting import PATIENCE
 
 PROPOSED = [
     {"op": "add", "id": "", "title": "Buy milk", "quote": "buy milk"},
@@ -98,7 +99,7 @@ async def test_today_is_in_the_prompt_and_other_days_when_mentioned(
 async def test_updates_are_read_from_what_the_user_says(client: Client) -> None:
     name = await start(client)
     await say(client, name, "Please remind me to buy milk today.")
-    for _ in range(500):
+    for _ in range(int(PATIENCE / 0.02)):
         found = (await client.get("/v1/tasks?day=today")).json()["data"]
         if found:
             break
@@ -214,7 +215,7 @@ async def test_an_objective_is_divided_into_the_tasks_that_it_lists(
 
 
 async def until_tasks(client: Client, count: int) -> list[dict[str, Any]]:
-    for _ in range(500):
+    for _ in range(int(PATIENCE / 0.02)):
         found = (await client.get("/v1/tasks")).json()["data"]
         if len(found) >= count:
             break
