@@ -99,7 +99,9 @@ def opening(source: Facts | Tasks | Chat | Summary) -> str:
 
 def load(folder: Path = BATCHES) -> list[Batch]:
     """All batches. Raises msgspec.ValidationError or TOMLDecodeError for a malformed one."""
-    return [msgspec.convert(tomllib.loads(p.read_text("utf-8")), Batch) for p in sorted(folder.glob("*.toml"))]
+    return [
+        msgspec.convert(tomllib.loads(p.read_text("utf-8")), Batch) for p in sorted(folder.glob("*.toml"))
+    ]
 
 
 def items(batches: list[Batch]) -> Iterator[Item]:

@@ -59,7 +59,7 @@ def block(number: int, page: Page) -> str:
 
 
 def example(item: Item, others: list[Page], rng: random.Random) -> tuple[list[Message], str]:
-    """The prompt and the reply to learn. ``others``: pages of the same language, some of which stand beside the page."""
+    """The prompt and the reply to learn. ``others``: pages of the same language to stand beside it."""
     source = item.source
     if isinstance(source, Page):
         return _of_page(item.kind, source, item.number, others, rng)
@@ -73,7 +73,9 @@ def example(item: Item, others: list[Page], rng: random.Random) -> tuple[list[Me
     heard = dialogue(messages(source.said))
     if isinstance(source, Facts):
         shown, names = "\n".join(f"- {line}" for line in source.known), ("op", "key", "text", "quote")
-        found = [dict(zip(names, each, strict=True)) | {"reason": "the user said so"} for each in source.facts]
+        found = [
+            dict(zip(names, each, strict=True)) | {"reason": "the user said so"} for each in source.facts
+        ]
     else:
         assert isinstance(source, Tasks)
         shown, names = "\n".join(as_lines(known_tasks(source.known))), ("op", "id", "title", "quote")
@@ -93,7 +95,9 @@ def _of_page(
         most = str(max(40, 10 * -(-len(rest[0].split()) // 10)))
         values = {"words": most, "title": page.title, "text": page.text.strip(), "question": question}
         return prompts().get("compact_article").render(**values), rest[0]
-    beside = [each for each in rng.sample(others, min(len(others), rng.choice((0, 1, 2)))) if each is not page]
+    beside = [
+        each for each in rng.sample(others, min(len(others), rng.choice((0, 1, 2)))) if each is not page
+    ]
     at = rng.randint(0, len(beside))
     shown = [*beside[:at], page, *beside[at:]]
     background = "\n\n".join(block(n, each) for n, each in enumerate(shown, 1))
@@ -105,7 +109,12 @@ def _of_summary(source: Summary) -> tuple[list[Message], str]:
     name = "history_summary" if source.tier == "history" else source.tier
     prompt = prompts().get(name if name in ("history_summary", "reflection") else f"summary_{name}")
     text = "\n".join(source.said)
-    values = {"words": str(source.words), "dialogue": text, "parts": text, "previous": source.previous or "(none yet)"}
+    values = {
+        "words": str(source.words),
+        "dialogue": text,
+        "parts": text,
+        "previous": source.previous or "(none yet)",
+    }
     asked = prompt.render(**{name: values[name] for name in prompt.variables})
     reply = source.summary
     if source.tier in ("code", "rounds"):
