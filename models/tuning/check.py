@@ -77,6 +77,9 @@ def of_page(page: Page) -> Iterator[str]:
     for question, *terms in page.terms:
         if not 1 <= len(terms) <= 3 or not all(2 <= len(term) <= 64 for term in terms):
             yield f"{question!r}: bad terms {terms}"
+        names = re.findall(r"\b[A-ZĐ]\w*", " ".join(terms))
+        if missing := [each for each in names if each.casefold() not in question.casefold()]:
+            yield f"{question!r}: names that the question does not give: {missing}"
     for question, brief in page.brief:
         missing = [] if brief == NOTHING else unsupported(brief, f"{page.title} {page.text}")
         if missing or len(brief.split()) > 80:
