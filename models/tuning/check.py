@@ -141,7 +141,7 @@ def kind_of(item: Item, page_words: dict[int, set[str]]) -> str:
 
 def foreign(root: Path = ROOT) -> set[tuple[str, ...]]:
     """Runs of words of the evaluation sets, the tests and the sample wiki."""
-    ends = {".toml", ".py", ".json", ".md", ".txt", ".jsonl", ".xml"}
+    ends = {".wiki", ".toml", ".py", ".json", ".md", ".txt", ".jsonl", ".xml"}
     files = (path for name in FOREIGN for path in (root / name).rglob("*") if path.suffix in ends)
     return set().union(
         *(grams(path.read_text("utf-8", "replace"), _SHINGLE) for path in files if path.is_file())

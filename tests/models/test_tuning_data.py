@@ -113,3 +113,11 @@ def test_the_items_of_a_page_are_on_one_side_of_the_split(tuning: Any) -> None:
     sides = {id(item.source): item.held_out for item in every}
     assert all(sides[id(item.source)] == item.held_out for item in every)
     assert 0.04 < sum(sides.values()) / len(sides) < 0.2
+
+
+def test_the_sample_wiki_and_the_evaluation_sets_are_foreign(tuning: Any) -> None:
+    check = tuning("check")
+    root = TUNING.parents[1]
+    known = check.foreign()
+    for name in ("gateway/wiki/sample/Aheui.wiki", "eval/memory.toml"):
+        assert check.grams((root / name).read_text("utf-8"), 8) <= known
