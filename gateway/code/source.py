@@ -9,11 +9,14 @@ from gateway.code.walk import MAX_BYTES
 
 
 def lines_of(root: Path, path: str, first: int, last: int) -> list[str]:
-    """Lines of a file, counted from 1; none if it is gone or cannot be read."""
+    """Lines of a file, counted from 1; none if it is gone, cannot be read, or has become a link out of the project."""
     try:
-        with (root / path).open("rb") as file:
+        real = (root / path).resolve()
+        if not real.is_relative_to(root.resolve()):
+            return []
+        with real.open("rb") as file:
             text = file.read(MAX_BYTES + 1).decode("utf-8", "replace")
-    except OSError:
+    except (OSError, RuntimeError):  # a loop of links is a RuntimeError up to Python 3.12
         return []
     found = "\n".join(text.splitlines()[first - 1 : last])
     return redact(found)[0].splitlines()

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from gateway.base.errors import InvalidRequestError
+from gateway.code.source import lines_of
 from gateway.code.walk import unsuitable, walk
 
 
@@ -86,3 +87,17 @@ def test_a_path_that_is_no_folder_is_refused(tmp_path: Path) -> None:
     put(tmp_path, "a.py")
     with pytest.raises(InvalidRequestError, match=r"a\.py is not a folder"):
         walk(tmp_path / "a.py", [])
+
+
+def test_a_file_that_became_a_link_out_of_the_project_is_not_read(tmp_path: Path) -> None:
+    root = tmp_path / "project"
+    (root / "inside").mkdir(parents=True)
+    (root / "inside" / "a.py").write_text("x = 1\n")
+    (tmp_path / "private.py").write_text("y = 2\n")
+    assert lines_of(root, "inside/a.py", 1, 9) == ["x = 1"]
+    (root / "inside" / "a.py").unlink()
+    (root / "inside" / "a.py").symlink_to(tmp_path / "private.py")
+    assert lines_of(root, "inside/a.py", 1, 9) == []
+    assert lines_of(root, "../private.py", 1, 9) == []
+    (root / "loop").symlink_to(root / "loop")
+    assert lines_of(root, "loop/a.py", 1, 9) == []
