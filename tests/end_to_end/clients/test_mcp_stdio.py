@@ -14,6 +14,7 @@ import pytest
 from mcp import Client, StdioServerParameters
 from mcp_types import TextContent
 
+from gateway.api.mcp.tools import offered
 from tests.end_to_end.server import Server
 from tests.gateway.cli.test_foreign_servers import answering, http
 from tests.waiting import PATIENCE
@@ -68,7 +69,7 @@ async def test_an_editor_asks_the_running_server(server: Server, mode: str) -> N
 async def test_the_server_may_come_later_go_and_come_back(tmp_path: Path, tiny_model: Path) -> None:
     data = tmp_path / "data"
     async with editor("--data-dir", str(data)) as client:
-        assert len((await client.list_tools()).tools) == 6
+        assert len((await client.list_tools()).tools) == len(offered(write=False))
         nobody = (True, f"no server is running on {data}; `hearth start` runs one, --url names another")
         assert await text_of(client, "facts") == nobody
         for _ in range(2):
@@ -89,7 +90,7 @@ async def test_keys_and_addresses_are_those_of_the_other_commands(tmp_path: Path
             (["--key", key], False, '{"data":[],"next":null}'),
         ):
             async with editor("--url", running.url, *given) as client:
-                assert len((await client.list_tools()).tools) == 6
+                assert len((await client.list_tools()).tools) == len(offered(write=False))
                 result = await text_of(client, "facts")
                 assert result[0] is failed and result[1].startswith(text)
     finally:
@@ -114,7 +115,7 @@ async def test_keys_and_addresses_are_those_of_the_other_commands(tmp_path: Path
 async def test_another_server_is_told_apart(reply: bytes) -> None:
     with answering(reply) as url:
         async with editor("--url", url) as client:
-            assert len((await client.list_tools()).tools) == 6
+            assert len((await client.list_tools()).tools) == len(offered(write=False))
             failed, text = await text_of(client, "facts")
     assert failed and ("is it a hearth server?" in text or text.startswith(f"the connection to {url} broke"))
 
