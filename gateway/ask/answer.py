@@ -50,7 +50,7 @@ async def write_answer(
         **({"in_part": in_part} if in_part else {}),
         **({} if seconds is None else {"seconds": round(seconds, 1)}),
     )
-    question = journal.call.question
+    question = journal.question
     checker = AnswerChecker(background.evidence(), question, background.doubtful, terms, refusals_stand)
 
     def show(text: str) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from gateway.ask.text.wording import written_out
 from gateway.ask.types import AskCall, AskEvent, Skipped, Stage
 from gateway.store.request_log import GenerationRecord, PageRecord, RequestRecord
 
@@ -19,6 +20,7 @@ class Journal:
 
     def __init__(self, call: AskCall) -> None:
         self.call = call
+        self.question = written_out(call.question)  # as all steps read it
         self.generations: list[GenerationRecord] = []
         self.pages: list[PageRecord] = []
         self.skipped: list[Skipped] = []

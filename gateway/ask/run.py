@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 import msgspec
 from msgspec import Struct
@@ -25,6 +25,7 @@ from gateway.ask.journal import Journal
 from gateway.ask.limits import Limits, effective_limits
 from gateway.ask.retrieve import Found, Retrieval
 from gateway.ask.terms import propose_terms
+from gateway.ask.text.wording import asks_nothing
 from gateway.ask.types import AnswerDelta, AskResult, Budget, Citation, Skipped
 from gateway.base.aio import side_by_side, stop
 from gateway.base.errors import PromptTooLongError
@@ -39,6 +40,7 @@ from gateway.wiki.source import KnownAnswer, WikiSource
 
 _LOADING_POLL_SECONDS = 0.2
 _ANY_SUBJECT = "various subjects"  # of a wiki without a name
+_EXAMPLES = 2
 
 
 class FlowParts(Struct, frozen=True, kw_only=True):
@@ -87,8 +89,11 @@ class QuestionRun:
         style = journal.call.style or parts.settings.style
         prompt = parts.prompts.style(style)
         journal.details["style"] = style
-        if parts.known is not None and (known := await parts.known(journal.call.question)) is not None:
-            return self._known(known)
+        if parts.known is not None and (known := await parts.known(journal.question)) is not None:
+            return self._known(known, "the index answers this")
+        if asks_nothing(journal.question):
+            text = _what_to_ask(parts.settings.subject, await parts.wiki.subjects(_EXAMPLES))
+            return self._known(KnownAnswer(text, []), "no question")
         waiting = parts.inference.health().waiting
         journal.stage("queued", **({"waiting": waiting} if waiting else {}))
         with journal.timed("loading"):
@@ -115,15 +120,15 @@ class QuestionRun:
         await self._model.settle()
         return self._result(found.terms, background, answer, plan, longest)
 
-    def _known(self, known: KnownAnswer) -> AskResult:
+    def _known(self, known: KnownAnswer, why: str) -> AskResult:
         """The result of an answer that needs no model."""
-        self._journal.stage("answer", note="the index answers this")
+        self._journal.stage("answer", note=why)
         self._journal.emit(AnswerDelta(known.text))
         citations = [
             Citation(n, label(each.title), label(each.section), address(each.url), 0)
             for n, each in enumerate(known.sources, 1)
         ]
-        plan = PromptPlan(0, "the index answers this", 0.0)
+        plan = PromptPlan(0, why, 0.0)
         return self._result(
             [], Background([], "", 0, 0, doubtful=False), Answer(known.text, citations), plan, 0
         )
@@ -146,7 +151,7 @@ class QuestionRun:
 
         Raises PromptTooLongError unless both leave ``min_space`` tokens for pages.
         """
-        question = self._journal.call.question
+        question = self._journal.question
         terms_prompt = self._parts.prompts.get("search_terms")
         prompts = (
             prompt.render(background="", question=question),
@@ -174,7 +179,7 @@ class QuestionRun:
         terms = asyncio.create_task(self._terms(asking))
         warming = asyncio.create_task(parts.reranker.warm())
         try:
-            return await retrieval.run(journal.call.question, terms)
+            return await retrieval.run(journal.question, terms)
         finally:
             await stop([terms, warming])
 
@@ -190,7 +195,7 @@ class QuestionRun:
                 self._model,
                 self._parts.prompts.get("search_terms"),
                 self._parts.settings.subject,
-                journal.call.question,
+                journal.question,
             )
 
     async def _background(
@@ -241,3 +246,9 @@ async def _about_its_wiki(parts: FlowParts) -> FlowParts:
     """Fill in the subject where the settings have none: it is the wiki's name, which an import can change."""
     subject = parts.settings.subject or (await parts.wiki.site()).name or _ANY_SUBJECT
     return msgspec.structs.replace(parts, settings=msgspec.structs.replace(parts.settings, subject=subject))
+
+
+def _what_to_ask(subject: str, titles: Sequence[str]) -> str:
+    """The reply to a message that asks nothing; in English, as a refusal is."""
+    examples = " ".join(f"What is {title}?" for title in titles)
+    return f"Ask a question about {subject}" + (f", for example: {examples}" if examples else ".")

@@ -25,6 +25,17 @@ _SUFFIXES = (
     ("es", "", 5),
     ("s", "", 4),
 )
+# British spellings: colour, organisation, analysed, centre, programme.
+_BRITISH = tuple(
+    (re.compile(pattern), american)
+    for pattern, american in (
+        (r"(?<=\w{3})our(?=(?:s|ed|ing|ful|less|ite|ites|able|hood)?$)", "or"),
+        (r"(?<=\w{3})is(?=(?:e|es|ed|ing|er|ers|ation|ations)$)", "iz"),
+        (r"(?<=al)ys(?=(?:e|es|ed|ing|er|ers)$)", "yz"),
+        (r"(?<=\w{2})tre(?=s?$)", "ter"),
+        (r"(?<=gr)amme(?=s?$)", "am"),
+    )
+)
 
 
 @lru_cache(maxsize=1 << 13)  # a question compares some thousand words, most of them several times
@@ -33,6 +44,8 @@ def stem(word: str) -> str:
     word = re.sub(r"['’]s?$", "", word.casefold())
     if not word.isalpha():
         return word
+    for pattern, american in _BRITISH:
+        word = pattern.sub(american, word)
     for suffix, replacement, least in _SUFFIXES:
         if len(word) >= least and word.endswith(suffix) and not word.endswith("ss"):
             word = word.removesuffix(suffix) + replacement

@@ -12,7 +12,7 @@ from gateway.ask.background.fit import Costs, How, Selection, choose, overflowin
 from gateway.ask.background.rank import Ranked, rank
 from gateway.ask.background.rerank import rerank
 from gateway.ask.checking.evidence import Evidence
-from gateway.ask.checking.relevance import Relevance
+from gateway.ask.checking.quotation import Quotations
 from gateway.ask.generation import Model
 from gateway.ask.journal import Journal
 from gateway.ask.limits import Limits
@@ -75,9 +75,9 @@ class BackgroundBuilder:
 
     async def build(self, drafts: Sequence[PageDraft], terms: Sequence[str]) -> Background:
         """Choose passages, summarize where too many match, and count. The prompt never exceeds its limit."""
-        ranked = rank(drafts, self._journal.call.question, terms)
+        ranked = rank(drafts, self._journal.question, terms)
         compared = sorted(ranked[:_COMPARED], key=lambda each: (each.draft, each.passage))
-        relevance = Relevance(self._journal.call.question, _evidence(drafts, compared), terms)
+        relevance = Quotations(self._journal.question, _evidence(drafts, compared), terms)
         if relevance.hopeless:
             for draft in drafts:
                 self._journal.skip(draft.page.title, relevance.hopeless)
@@ -159,7 +159,7 @@ class BackgroundBuilder:
 
     async def _count(self, pages: Sequence[UsedPage]) -> int:
         """Count the tokens of the answer prompt with these pages."""
-        values = {"background": "\n\n".join(_blocks(pages)), "question": self._journal.call.question}
+        values = {"background": "\n\n".join(_blocks(pages)), "question": self._journal.question}
         return await self._model.count_prompt(self._prompt.render(shared=("background",), **values))
 
 

@@ -162,7 +162,7 @@ class PageCompactor:
 
     def _values(self, step: Summarize, chosen: Sequence[int]) -> dict[str, str]:
         return {
-            "question": self._journal.call.question,
+            "question": self._journal.question,
             "words": str(step.words),
             "title": step.draft.page.title,
             "text": article_text(step.draft, sorted(chosen)),
@@ -174,7 +174,7 @@ class PageCompactor:
         evidence = Evidence.of([(0, draft.page, draft.passages)])
         distinct = {same_words(each): each for each in reversed(complete) if not is_babble(each)}
         kept = [each for each in complete if distinct.get(same_words(each)) is each]
-        kept = [each for each in kept if supporting(each, evidence, self._journal.call.question).pages]
+        kept = [each for each in kept if supporting(each, evidence, self._journal.question).pages]
         dropped = [each for each in sentences if not any(each is one for one in kept)]
         if dropped:
             self._journal.note("summary_dropped", {"title": draft.page.title, "sentences": dropped})

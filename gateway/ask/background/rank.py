@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from gateway.ask.background.draft import PageDraft
 from gateway.ask.checking.evidence import as_meant
+from gateway.ask.text.wording import row_signs, signs
 from gateway.ask.text.words import content_words
 
 _K1, _B = 1.2, 0.75
@@ -68,6 +69,11 @@ def rank(drafts: Sequence[PageDraft], question: str, terms: Sequence[str] = ()) 
     question = as_meant(question)
     asked = set(content_words(question))
     cues = [name for name, asks, _ in _CUES if asks.search(question)]
+    wanted = signs(question)
+    for page, draft in zip(texts, drafts, strict=True):
+        for words, passage in zip(page, draft.passages, strict=True):
+            words += ["#sign"] * any(wanted & row_signs(line) for line in passage.text.split("\n"))
+    cues += ["#sign"] * bool(wanted)
     query = _query(question, terms, {word for page in texts for words in page for word in words}, titles)
     scored = _bm25(texts, query, cues)
     best = max((score for scores in scored for score in scores), default=0.0) or 1.0

@@ -35,7 +35,7 @@ async def rerank(
             async with asyncio.timeout(_SHARE * target or None):
                 for at in range(0, min(len(ranked), _MOST), _AT_ONCE):
                     made = await reranker.rerank(
-                        journal.call.question,
+                        journal.question,
                         [_text(drafts, each) for each in ranked[at : min(at + _AT_ONCE, _MOST)]],
                         max_tokens=_PASSAGE_TOKENS,
                         owner=journal.call.owner,

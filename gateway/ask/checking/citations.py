@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from gateway.ask.checking.clean import REMOVED, without_links, without_markup
 from gateway.ask.checking.evidence import ITEM_NUMBER, Backing, Evidence, Support, bare_claim, supporting
-from gateway.ask.checking.relevance import LEAST_POINT, Quote, Relevance
+from gateway.ask.checking.quotation import LEAST_POINT, Quotations, Quote
 from gateway.ask.text.passages import CELLS
 from gateway.ask.text.sentences import FENCE, MARKER, Splitter, Unit, ends_in_initial
 from gateway.ask.text.words import content_words, features, is_babble, same_words
@@ -86,7 +86,7 @@ class AnswerChecker:
         self._question = question
         self._doubtful = doubtful
         self._refusals_stand = refusals_stand
-        self._relevance = Relevance(question, evidence, terms)
+        self._relevance = Quotations(question, evidence, terms)
         found = self._relevance.quotes() if question and not doubtful else []
         self.quotes = found if all(quote.clear for quote in found) else []
         self._least = LEAST_POINT * found[0].score if found else 0.0
@@ -130,30 +130,38 @@ class AnswerChecker:
             if cut and not self.answer.endswith("…"):  # its last sentence was left out
                 self.answer += " …"
                 rest += " …"
-            return rest + self._missing_steps()
+            return rest + self._missing(cut)
         held, self._held = self._held, None
         refused = self._refusals_stand and any(each.checked.verdict == "refusal" for each in held)
         if refused and not all(quote.complete for quote in self.quotes):
             self.quotes = []
         if self.quotes:
             self.cited = {quote.n: Support(1.0, quote.section) for quote in self.quotes}
-            self.answer = " ".join(map(self._quotation, self.quotes))
+            self.answer = "\n".join(map(self._quotation, self.quotes))
         elif any(each.aside for each in held) and not self._doubtful:
             self._emit(held)
         else:
             self.answer = REFUSAL
         return self.answer
 
-    def _missing_steps(self) -> str:
-        """The quotation behind an answer that has less than half of the steps that are asked for."""
-        self.quotes = (
-            [quote for quote in self.quotes if quote.lines] if self._relevance.question.how_to else []
-        )
+    def _missing(self, cut: bool) -> str:
+        """The quotations behind an answer that lacks pages, or half of the steps, that are asked for."""
+        question = self._relevance.question
+        if question.lists and len(self.quotes) > 1 and not cut:
+            self.quotes = [quote for quote in self.quotes if quote.n not in self.cited]
+            return self._quoted(self.quotes)
+        self.quotes = [quote for quote in self.quotes if quote.lines] if question.how_to else []
         given = sum(each.text in self._given for quote in self.quotes for each in quote.lines)
         if 2 * given >= sum(len(quote.lines) for quote in self.quotes):
             return ""
-        self.cited |= {quote.n: Support(1.0, quote.section) for quote in self.quotes}
-        text = "\n\n" + "\n\n".join(map(self._quotation, self.quotes))
+        return self._quoted(self.quotes)
+
+    def _quoted(self, quotes: Sequence[Quote]) -> str:
+        """Add quotations to the answer."""
+        if not quotes:
+            return ""
+        self.cited |= {quote.n: Support(1.0, quote.section) for quote in quotes}
+        text = "\n\n" + "\n".join(map(self._quotation, quotes))
         self.answer += text
         return text
 
@@ -305,7 +313,7 @@ class AnswerChecker:
 def _without_cells(line: str) -> str:
     """A line without the signs of a list or a table."""
     first, *others = ITEM_NUMBER.sub("", line).split(CELLS)
-    return f"{first.rstrip('.')}: {', '.join(others)}" if others else first
+    return f"{first.rstrip('.') or first}: {', '.join(others)}" if others else first
 
 
 def _plain(text: str) -> str:

@@ -37,7 +37,7 @@ _LEAST_SHARES = (1.0, 1.0, 1.0, 0.66, 0.75, 0.8)
 _LEAST_SHARE_ASKED = 0.75
 # A claim must share more than one ordinary word with its source; names and numbers count double.
 _LEAST_WEIGHT = 2
-ITEM_NUMBER = re.compile(r"\A\s*(?:[0-9]{1,3}[.)]|[-*•])\s")
+ITEM_NUMBER = re.compile(r"\A\s*(?:[0-9]{1,3}[.)]|[-*•])\s(?!\|)")
 # A sentence that begins so speaks of what the one before names.
 _REFERS = re.compile(r"(?:he|she|it|they|his|her|its|their|this|these|that|those)\b", re.I)
 _QUOTED = re.compile(r'["“]([^"“”\n]+)["”]')

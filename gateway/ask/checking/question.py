@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from gateway.ask.checking.evidence import SAME_AS, as_meant, meaning
+from gateway.ask.text.wording import signs
 from gateway.ask.text.words import content_words, features, tokens
 from gateway.base.stems import stem
 from gateway.store.stop_words import STOP_WORDS, stop_words
@@ -50,6 +51,24 @@ _HOW_MANY = re.compile(r"\bhow many (\w+)", re.I)
 _WHICH = re.compile(r"\b(?:which|what) (\w+)", re.I)
 # Digits and underscores make a token a name: tcp_fin_timeout.
 _NO_WORD, _LETTER = re.compile("[0-9_]"), re.compile(r"[^\W\d_]")
+_COMPARES = re.compile(
+    r"\b(?:differ\w*|compare\w*|comparison|versus|vs|than|khác (?:nhau|gì)|so sánh)\b", re.I
+)
+_WHY = re.compile(r"\bwhy\b|\breasons?\b|\b(?:tại|vì) sao\b|\bwarum\b|\bpourquoi\b|\bpor qué\b", re.I)
+# Several pages may answer: "Which languages are …?", "languages made by …", "name three …"
+_LISTS = re.compile(
+    r"\A\W*(?:(?:can you |please )?(?:list|name)\b|(?:which|what) (?:(?!is|was|does|has|this)\w+ ){0,2}?"
+    r"(?!(?:is|was|does|has|this)\b)\w{2,}s (?!is\b|does\b|was\b|has\b)"
+    r"|(?:(?:some|other|examples? of) )?(?!this|does|what)\w{3,}s (?:made|created|written|designed|based|named|"
+    r"invented|with|that|by)\b)",
+    re.I,
+)
+_CODE = re.compile(
+    r"\b(?:hello,? world|snippet|source code|(?:code|program|script) (?:to|that|for|which)|(?:write|show|give) .*"
+    r"\b(?:program|code|script|quine))\b"
+    r"|\A(?!.*\b(?:what|which|who|when|where|why|how|is|are|was|does|did)\b).*\b(?:program|code|script|quine)\W*\Z",
+    re.I,
+)
 _SEVERAL = re.compile(r"\b(?:and|or|vs|versus|both|between|same|differ\w*|than)\b", re.I)
 # Words that ask, and say nothing about what is asked for.
 _ASKING = frozenset(
@@ -77,6 +96,11 @@ class ReadQuestion(Struct, frozen=True):
     how_to: bool  # it asks for instructions
     defines: bool  # it asks what something is
     several: bool  # its names may be on different pages, or be no names: German nouns
+    compares: bool  # it asks how things differ
+    why: bool  # it asks for a reason
+    lists: bool  # several pages may answer it
+    code: bool  # code may answer it
+    signs: frozenset[str]  # that it asks about
 
 
 def read_question(text: str, known: frozenset[str], ordinary: frozenset[str]) -> ReadQuestion:
@@ -107,7 +131,22 @@ def read_question(text: str, known: frozenset[str], ordinary: frozenset[str]) ->
     counts = stem(many[1]) if many else ""
     which = stem(found_which[1]) if (found_which := _WHICH.search(text)) else ""
     how_to, defines = _HOW_TO.search(text) is not None, _DEFINES.match(text) is not None
-    return ReadQuestion(names, frozenset(words), kind, native, counts, which, how_to, defines, several)
+    return ReadQuestion(
+        names,
+        frozenset(words),
+        kind,
+        native,
+        counts,
+        which,
+        how_to,
+        defines,
+        several,
+        compares=_COMPARES.search(text) is not None,
+        why=_WHY.search(text) is not None,
+        lists=_LISTS.match(text) is not None,
+        code=_CODE.search(text) is not None,
+        signs=signs(text),
+    )
 
 
 def translated(question: ReadQuestion, terms: ReadQuestion, known: frozenset[str]) -> ReadQuestion:

@@ -25,7 +25,7 @@ _LONGEST_TERM = 60  # characters of a line that the next paragraph is about
 _BYTES_A_TOKEN = 4  # of English
 _PROSE_WORD = re.compile(r"[^\W\d_]{2,}")
 _LEAST_PROSE_WORDS = 4
-_LIST_ITEM = re.compile(r"\s*(?:[-*#•]|\d+[.)])[ \t]")
+_LIST_ITEM = re.compile(r"\s*(?:[-*#•]|\d+[.)])[ \t](?!\| )")  # a row may begin with the sign "-"
 CELLS = " | "
 # A line that other lines follow, but no code.
 _SHORT_SENTENCE = re.compile(r"[^\W\d_][\w\s,'’-]*[.!?:]")
@@ -47,7 +47,7 @@ class TextUnit(Struct, frozen=True):
 class Passage(Struct, frozen=True):
     """A piece of a section, by its index in the page. ``header`` is the first row of the table that it is a row of.
 
-    ``more`` is the rest of the paragraph or list that it was cut from; only quotations have it.
+    ``more`` is the rest of the paragraph or list that it was cut from, or the code behind it; only quotations have it.
     """
 
     section: int
@@ -67,9 +67,14 @@ def cut_section(section: int, text: str, limit: int) -> list[Passage]:
     units = [piece for unit in text_units(text) for piece in _cut_long(unit, limit)]
     found: list[Passage] = []
     led = False  # lines behind a colon
+    before: TextKind | None = None
     for kind, run in groupby(units, key=lambda unit: unit.kind):
         rows = list(run)
-        example, led = led, False
+        example = kind == "code" and (len(rows) > 1 or rows[-1] is units[-1])
+        if example and before == "prose" and not found[-1].more:
+            found[-1] = replace(found[-1], more=joined(rows))
+        before = kind
+        led_here, led = led, False
         if kind == "table" and len(rows) > 1:
             header = rows[0].text
             first = header.count(CELLS) + 1 >= _COLUMNS_WITH_HEADER
@@ -90,7 +95,7 @@ def cut_section(section: int, text: str, limit: int) -> list[Passage]:
                     text = f"{found.pop().text}\n{text}"
                 elif introduced and not index:
                     found[-1] = replace(found[-1], more=joined(rows))
-                elif found and kind == "prose" and not example and _is_term(found[-1]):
+                elif found and kind == "prose" and not led_here and _is_term(found[-1]):
                     text = f"{found.pop().text}\n\n{text}"
                 found.append(Passage(section, text, code=code, more=joined(rest) if rest else ""))
     return found

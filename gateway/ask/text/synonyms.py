@@ -11,6 +11,8 @@ from gateway.base.stems import stem
 
 _GROUPS = """
 poisonous toxic venomous
+command instruction opcode
+print output
 begin start commence beginning
 buy bought purchase purchased acquire acquired sell sold sale
 company firm manufacturer vendor supplier maker

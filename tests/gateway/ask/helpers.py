@@ -116,6 +116,9 @@ class MemoryWiki:
         found = [PageRef(t, 0.5) for t, text in texts.items() if any(w in text for w in words)][:limit]
         return Hits(found, self.problem, self.note)
 
+    async def subjects(self, limit: int) -> list[str]:
+        return list(self.pages)[:limit]
+
     async def site(self) -> Site:
         return Site(self.name)
 

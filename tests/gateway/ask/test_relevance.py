@@ -9,7 +9,7 @@ import pytest
 from gateway.ask.background.draft import RetrievedPage, draft_page
 from gateway.ask.checking.citations import REFUSAL
 from gateway.ask.checking.evidence import Evidence
-from gateway.ask.checking.relevance import Relevance
+from gateway.ask.checking.quotation import Quotations
 from gateway.models.catalog import FlowDefaults
 from gateway.wiki.source import Page
 from tests.gateway.ask.helpers import BEFUNGE, Asked, MemoryWiki, Model, page
@@ -31,8 +31,8 @@ BOAT = page(
 MOUSE = page("Mouse problems", "If it is a PS/2 mouse, pair the computer with it first.")
 
 
-def relevance(question: str, *pages: Page, terms: Sequence[str] = (), tokens: int = 60) -> Relevance:
-    return Relevance(
+def relevance(question: str, *pages: Page, terms: Sequence[str] = (), tokens: int = 60) -> Quotations:
+    return Quotations(
         question,
         Evidence.of(
             (n, each, draft_page(RetrievedPage(each, ""), tokens).passages)
@@ -278,6 +278,48 @@ async def test_an_answer_with_one_of_many_steps_is_followed_by_all() -> None:
 async def test_what_something_is_stands_at_the_beginning_of_its_page() -> None:
     answer, _, _ = await asked("What is Lamp?", "The command P prints a word. [1]")
     assert answer.startswith('The page "Lamp" says: Lamp is a language created by Mia Berg in 1997. [1]')
+
+
+async def test_code_behind_a_paragraph_is_its_example() -> None:
+    echo = 'An echo program prints what it reads. This one stops at "0".\n\nLOOP\nREAD\nEND'
+    wiki = MemoryWiki(page("Lamp", "Lamp is a language by Mia Berg.", ("Echo", echo)), SALT)
+    result = await Asked(Model(["Lamp"], "Write 42 pears."), wiki).ask(
+        "how do i write an echo program in lamp"
+    )
+    said = 'The page "Lamp" says: An echo program prints what it reads. [1] This one stops at "0". [1]'
+    assert result.answer == f"{said}\n```\nLOOP\nREAD\nEND\n```"
+
+
+async def test_what_is_compared_is_told_by_the_lead_of_each_page() -> None:
+    flow = Asked(Model(["Lamp", "Salt"], REFUSAL), MemoryWiki(LAMP, SALT))
+    answer = (await flow.ask("whats the difference between lamp and salt")).answer
+    lamp, salt = answer.split("\n")
+    assert lamp.startswith('The page "Lamp" says: Lamp is a language created by Mia Berg in 1997. [1]')
+    assert salt.startswith('The page "Salt" says: Salt is a tool for tables. [2]')
+
+
+SIGNS = page(
+    "Dot",
+    "Dot is a language with six commands. Its author likes short programs with commands.",
+    (
+        "Commands",
+        "Sign | Meaning\n+ | Add one\n- | Take one away\n. | Print the cell\n? | Turn at random\np | Pause",
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "row"),
+    [
+        ("what does the . command do in dot", ".: Print the cell"),
+        ("what does the - command do in dot", "-: Take one away"),
+        ("dot's ? instruction", "?: Turn at random"),
+        ("What does the p command of Dot do?", "p: Pause"),
+    ],
+)
+async def test_a_sign_is_found_in_the_row_that_begins_with_it(question: str, row: str) -> None:
+    flow = Asked(Model(["Dot"], "Commands: Commands: Commands:"), MemoryWiki(SIGNS))
+    assert (await flow.ask(question)).answer == f'The page "Dot" says: {row} [1]'
 
 
 async def test_a_quotation_brings_the_code_that_it_introduces() -> None:

@@ -1,0 +1,235 @@
+"""The sentences that answer a question, word for word: they stand in for an answer that does not."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import takewhile
+
+import msgspec
+from msgspec import Struct
+
+from gateway.ask.checking.evidence import Statement
+from gateway.ask.checking.relevance import ABOUT_TEXT, LEAST_SHARE, Relevance
+from gateway.ask.text.passages import CELLS, introduces
+from gateway.ask.text.words import content_words
+
+# Weights of a question's word in a sentence, in the ones beside it, and above it.
+_OWN, _BESIDE, _ABOVE = 1.0, 0.4, 0.5
+# In mean weights of a word: the kind of thing that is asked for, a passage that fits, a title that the question names,
+# the first sentence of a page for a question that names only its title, a sentence that begins with what is to be
+# defined, steps where these are asked for, a sentence, and the price of a second one.
+_KIND, _FITS, _TITLED, _FIRST, _DEFINES, _STEPS, _PROSE, _SECOND = 2.0, 0.5, 0.6, 2.0, 1.0, 2.0, 0.3, 0.3
+# A row under what is asked for, one that begins with a name of the question, one that begins with a sign of it, a
+# reason, and the price of a sentence about the text itself.
+_COLUMN, _ROW, _SIGNED, _REASON, _ABOUT = 1.0, 1.0, 3.0, 1.0, 1.0
+_PLACE = 0.05  # what each place among the pages costs
+# Of the best score, for a sentence that answers about as well, and for a clear quotation beside one that is not.
+LEAST_POINT, _LEAST_CHOSEN = 0.9, 0.8
+_LEAST_CLEAR, _LEAST_CLEAR_UNKNOWN = 0.5, 0.66  # of the words that are asked for
+_SHORT = 4  # words of a question that needs nearly all of them
+_MOST_LISTED = 5  # pages that answer a question for several
+_LONGEST, _LONGEST_LIST = 400, 1000  # characters of a quotation
+_LEAST_WORDS = 4  # of a sentence
+
+_ITEM_NUMBER = re.compile(r"\s*([0-9]+)[.)]")
+_BECAUSE = re.compile(
+    r"\b(?:because|since|so that|so as|in order|due to|therefore|thus|hence|reasons?|purpose|goals?|aims?|aimed|"
+    r"intended|meant|wanted|as a (?:joke|challenge|parody|result)|inspired|after|designed to|is why|causes?|caused|"
+    r"leads? to|for (?:this|that)|makes? it|vì|do đó|nên)\b",
+    re.I,
+)
+
+
+class Quote(Struct, frozen=True):
+    """Sentences of page ``n``, word for word, from the evidence's passage of that index.
+
+    ``lines`` are a list, or lines of code or a table after a colon. ``clear`` if the sentences answer the question, and
+    ``complete`` if they have all of its words.
+    """
+
+    n: int
+    section: int
+    passage: int
+    start: int  # index of its first statement in the passage
+    statements: tuple[str, ...]
+    lines: list[Statement]
+    score: float
+    clear: bool
+    complete: bool
+
+
+class Quotations(Relevance):
+    """Finds the best sentences for a question among the passages of numbered pages."""
+
+    def quotes(self) -> list[Quote]:
+        """The sentences that answer best: of one page, or of each page that a question about several names."""
+        every = list(self._candidates())
+        if self._compared and len(leads := list(self._named_leads())) == len(self._compared):
+            return leads
+        least = _LEAST_CHOSEN * max((quote.score for quote in every), default=0.0)
+        best: dict[int, Quote] = {}
+        for quote in sorted(every, key=lambda quote: (quote.clear, quote.score), reverse=True):
+            if quote.score >= least:
+                best.setdefault(quote.n, quote)
+        if self.question.lists and len(several := [quote for quote in best.values() if quote.complete]) > 1:
+            return several[:_MOST_LISTED]
+        named = [quote for quote in best.values() if self._evidence.titles[quote.n] <= self.question.words]
+        chosen = named if self.question.several and len(named) > 1 else list(best.values())[:1]
+        return [self._with_context(quote) for quote in chosen]
+
+    def _named_leads(self) -> Iterator[Quote]:
+        """The beginning of each page that is compared."""
+        for index, passage in enumerate(self._evidence.passages):
+            first = self._first.get(passage.n)
+            if first in passage.statements and self._evidence.titles[passage.n] in self._compared:
+                at = passage.statements.index(first)
+                quote = self._with_context(self._quote(index, at, at + 1))
+                yield msgspec.structs.replace(quote, lines=[], clear=True, complete=True)
+
+    def score(self, n: int, statement: str) -> float:
+        """How well a statement of page ``n`` answers, on the scale of the quotes."""
+        return max(
+            (
+                self._quote(index, start, start + 1).score
+                for index, passage in enumerate(self._evidence.passages)
+                for start, each in enumerate(passage.statements)
+                if passage.n == n and each.text == statement
+            ),
+            default=0.0,
+        )
+
+    def _with_context(self, quote: Quote) -> Quote:
+        """The sentences with the rest of their paragraph, unless the question asks for a single thing."""
+        passage = self._evidence.passages[quote.passage]
+        statements = passage.whole
+        kinds = [each.kind for each in statements[:2]]
+        if kinds == ["code", "prose"] and not quote.lines and quote.start < 2:
+            term = f"{statements[0].text.strip()}: {statements[1].text}"
+            quote = msgspec.structs.replace(quote, start=1, statements=(term, *quote.statements[1:]))
+        led = bool(quote.lines) and (not quote.statements or introduces(quote.statements[-1], "list"))
+        if led or self.question.kind is not None or statements[quote.start].kind != "prose":
+            return quote
+        start, end = quote.start, quote.start + len(quote.statements)
+        while not quote.lines and _quotable(statements, start, end + 1):
+            end += 1
+        while start and _quotable(statements, start - 1, end):
+            start -= 1
+        before = tuple(each.text for each in statements[start : quote.start])
+        after = tuple(each.text for each in statements[quote.start + len(quote.statements) : end])
+        words = passage.context.union(*(each.words for each in statements[start:end]))
+        complete = quote.clear and not self.question.words - self._shared(self.question.words, words)
+        return msgspec.structs.replace(
+            quote,
+            start=start,
+            statements=(*before, *quote.statements, *after),
+            complete=quote.complete or complete,
+        )
+
+    def _candidates(self) -> Iterator[Quote]:
+        for index, passage in enumerate(self._evidence.passages):
+            for start, each in enumerate(passage.statements):
+                if self.question.code and each.kind == "code" and start:
+                    continue  # it belongs to what stands before it
+                if self.question.kind is None and _begins_list(passage.whole, start):
+                    yield self._quote(index, start, start)
+                for end in (start + 1, start + 2):
+                    if _quotable(passage.statements, start, end):
+                        yield self._quote(index, start, end)
+
+    def _quote(self, index: int, start: int, end: int) -> Quote:
+        question, passage, share = self.question, self._evidence.passages[index], self._shares[index]
+        statements = passage.whole
+        said_here = statements[start:end]
+        own = frozenset[str]().union(*(each.words for each in said_here))
+        lines = _lines(statements, start, end, question.code)
+        beside = frozenset[str]().union(
+            *(each.words for each in [*statements[max(0, start - 1) : end + 1], *lines])
+        )
+        score, left = 0.0, question.words
+        title, sought = self._evidence.titles[passage.n], self._sought(passage.n)
+        titled = title <= question.words
+        # A title's words say no more in a sentence than above it.
+        for words, weight in ((own - title, _OWN), (beside - title, _BESIDE), (passage.context, _ABOVE)):
+            found = self._shared(left, words)
+            score += weight * sum(self._weights[word] for word in found)
+            left -= found
+        text = " ".join(each.text for each in said_here)
+        has_kind = self.has_kind(text, passage.n)
+        fits = share is not None and share >= LEAST_SHARE
+        whole = not sought and not question.words - self._shared(question.words, own | passage.context)
+        row = CELLS in text
+        signed = self._signed(passage.n, text)
+        about_text = ABOUT_TEXT.match(text) is not None
+        first = (
+            whole and not about_text and not question.how_to and statements[start] is self._first[passage.n]
+        )
+        score += self._mean * (
+            _KIND * (has_kind and question.kind is not None)
+            + _FITS * fits
+            + _TITLED * len(title & question.words) ** 2 / max(1, len(title))
+            + max(_FIRST * first, _DEFINES * (question.defines and self._defines(text)))
+            + _COLUMN * (row and question.which in passage.context)
+            + _ROW * (row and bool(question.names.keys() & set(content_words(text.partition(CELLS)[0]))))
+            - _ABOUT * about_text
+            + _SIGNED * signed
+            + _REASON * (question.why and _BECAUSE.search(text) is not None)
+            + _STEPS * ((question.how_to and len(lines) > 1) or (question.code and _are_code(lines)))
+            - _SECOND * max(0, end - start - 1)
+            + _PROSE * (statements[start].kind == "prose")
+        )
+        every = own | passage.context | frozenset[str]().union(*(each.words for each in lines))
+        said = self._shared(sought, every)
+        # A word that no page has may be the very thing that is asked for.
+        sure = titled or question.names or sought <= self._known or len(sought) > _SHORT
+        clear = signed or len(said) >= (_LEAST_CLEAR if sure else _LEAST_CLEAR_UNKNOWN) * len(sought)
+        return Quote(
+            passage.n,
+            passage.section,
+            index,
+            start,
+            tuple(each.text for each in said_here),
+            lines,
+            score / (1.0 + _PLACE * list(self._leads).index(passage.n)),
+            has_kind and (share == 1.0 or (fits and clear)),
+            signed or (has_kind and fits and not question.words - self._shared(question.words, every)),
+        )
+
+
+def _begins_list(statements: list[Statement], at: int) -> bool:
+    """Whether a list begins here that no sentence introduces."""
+    kinds = [each.kind for each in statements[at : at + 2]]
+    before = statements[at - 1] if at else None
+    number = _ITEM_NUMBER.match(statements[at].text)
+    if number is not None and number[1] != "1":
+        return False
+    return kinds == ["list", "list"] and (
+        before is None or (before.kind != "list" and not introduces(before.text, "list"))
+    )
+
+
+def _lines(statements: list[Statement], start: int, end: int, code: bool) -> list[Statement]:
+    """The lines behind a sentence with a colon, or a list, if these are not too many to take in.
+
+    Where ``code`` may be the answer, it needs no colon before it.
+    """
+    lines = list(takewhile(lambda each: each.kind != "prose", statements[end:]))
+    if start < end and lines and not introduces(statements[end - 1].text, lines[0].kind):
+        lines = lines if code and _are_code(lines) else []
+    listed = all(each.kind == "list" for each in lines)
+    return lines if sum(len(each.text) for each in lines) <= (_LONGEST_LIST if listed else _LONGEST) else []
+
+
+def _are_code(lines: Sequence[Statement]) -> bool:
+    return bool(lines) and all(each.kind == "code" for each in lines)
+
+
+def _quotable(statements: list[Statement], start: int, end: int) -> bool:
+    """Whether a line, or one or two whole sentences, can stand alone, and is not more than a reader takes in."""
+    chosen = statements[start:end]
+    if end > len(statements) or sum(len(each.text) for each in chosen) > _LONGEST:
+        return False
+    if not all(each.kind == "prose" for each in chosen):
+        return len(chosen) == 1
+    begins = start == 0 or not chosen[0].text[:1].islower()  # else it is the rest of a sentence: "Ook! is …"
+    return begins and all(len(each.text.split()) >= _LEAST_WORDS for each in chosen)
