@@ -72,7 +72,8 @@ class Quotations(Relevance):
         for quote in sorted(every, key=lambda quote: (quote.clear, quote.score), reverse=True):
             if quote.score >= least:
                 best.setdefault(quote.n, quote)
-        if self.question.lists and len(several := [quote for quote in best.values() if quote.complete]) > 1:
+        several = [quote for quote in best.values() if quote.complete]
+        if self.question.lists and len(several) > 1 and several[0] is next(iter(best.values())):
             return several[:_MOST_LISTED]
         named = [quote for quote in best.values() if self._evidence.titles[quote.n] <= self.question.words]
         chosen = named if self.question.several and len(named) > 1 else list(best.values())[:1]

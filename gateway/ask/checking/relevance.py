@@ -21,7 +21,8 @@ from gateway.ask.text.words import content_words, features
 
 # The share of its words that a question must have in a passage, beside names and title; where the title is not in the
 # question, the share of its words, and of their weights.
-LEAST_SHARE, _LEAST_WITHOUT_TITLE, _LEAST_WEIGHED = 0.3, 0.5, 0.4
+LEAST_SHARE, _LEAST_WITHOUT_TITLE, _LEAST_WEIGHED = 0.3, 0.5, 0.35
+_LEAST_ABOUT = 0.15  # of the mean weight of its words, for one in a title
 _LEAST_TITLE = 0.6  # of the question's words, for a page whose title asks about the same
 _NEAR = 3  # words between a number and what it counts
 
@@ -130,7 +131,10 @@ class Relevance:
         sought = self._sought(passage.n)
         if title in self._compared:
             return 1.0  # the other page has the other words
-        about = bool(self._shared(question.words & (question.names.keys() | title), every))
+        shared = self._shared(question.words & (question.names.keys() | title), every)
+        # Where no page has the word that tells most, a word that is in too many says nothing: "the toaster language".
+        least = 0.0 if question.words <= self._known or not question.native else _LEAST_ABOUT * self._mean
+        about = title <= question.words or any(self._weights[word] >= least for word in shared)
         if not sought or (about and not question.native):
             return 1.0
         alike = question.words & title - question.names.keys()

@@ -322,6 +322,40 @@ async def test_a_sign_is_found_in_the_row_that_begins_with_it(question: str, row
     assert (await flow.ask(question)).answer == f'The page "Dot" says: {row} [1]'
 
 
+async def test_a_question_for_several_pages_gets_a_sentence_of_each() -> None:
+    wiki = MemoryWiki(
+        page("Moss", "Moss is a green language by Ida Lund. It has six commands."),
+        page("Fern", "Fern is a green language by Ida Lund. It was made in 2001."),
+        page("Rust red", "Rust red is a red language by Otto Falk."),
+    )
+    flow = Asked(Model(["green language", "Ida Lund"], "Moss is a green language by Ida Lund."), wiki)
+    result = await flow.ask("Which green languages did Ida Lund make?")
+    assert "Moss is a green language by Ida Lund. [1]" in result.answer
+    assert 'The page "Fern" says: Fern is a green language by Ida Lund. [2]' in result.answer
+    assert [each.title for each in result.citations] == ["Moss", "Fern"]
+
+
+async def test_a_question_for_a_reason_gets_one() -> None:
+    boat = page(
+        "Boat",
+        "Boat was created by Ada Moe. Boat was created so that sailors could count. Boat was created on a ship.",
+    )
+    flow = Asked(Model(["Boat"], "Boat was created on a ship."), MemoryWiki(boat))
+    assert "so that sailors could count" in (await flow.ask("why was boat created")).answer
+
+
+@pytest.mark.parametrize(
+    "question", ["Which language is based on chess?", "Who invented the toaster language?"]
+)
+async def test_what_tells_most_must_be_on_a_page(question: str) -> None:
+    pages = [
+        page(f"{name} language", f"{name} language is based on an idea. It was invented by {name} Moe.")
+        for name in ("Ada", "Eve", "Ida", "Ola")
+    ]
+    flow = Asked(Model(["language"], "Ada language is based on an idea."), MemoryWiki(*pages))
+    assert (await flow.ask(question)).answer == REFUSAL
+
+
 async def test_a_quotation_brings_the_code_that_it_introduces() -> None:
     answer, _, _ = await asked("Which Lamp program prints Hi?", REFUSAL)
     assert answer == 'The page "Lamp" says: This program prints "Hi": [1]\n```\nP "Hi"\nEND\n```'
