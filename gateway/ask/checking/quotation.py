@@ -165,11 +165,12 @@ class Quotations(Relevance):
         first = (
             whole and not about_text and not question.how_to and statements[start] is self._first[passage.n]
         )
+        headed = (not start and index in self._headed) * (0.75 if question.how_to else 1.0)
         score += self._mean * (
             _KIND * (has_kind and question.kind is not None)
             + _FITS * fits
             + _TITLED * len(title & question.words) ** 2 / max(1, len(title))
-            + max(_FIRST * first, _DEFINES * (question.defines and self._defines(text)))
+            + max(_FIRST * max(first, headed), _DEFINES * (question.defines and self._defines(text)))
             + _COLUMN * (row and question.which in passage.context)
             + _ROW * (row and bool(question.names.keys() & set(content_words(text.partition(CELLS)[0]))))
             - _ABOUT * about_text

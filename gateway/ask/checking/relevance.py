@@ -17,7 +17,7 @@ from gateway.ask.checking.question import read_question, same_word, translated
 from gateway.ask.text.passages import CELLS
 from gateway.ask.text.synonyms import measured, synonymous
 from gateway.ask.text.wording import row_signs
-from gateway.ask.text.words import content_words, features
+from gateway.ask.text.words import content_words, features, same_topic
 
 # The share of its words that a question must have in a passage, beside names and title; where the title is not in the
 # question, the share of its words, and of their weights.
@@ -81,6 +81,13 @@ class Relevance:
         self._first: dict[int, Statement] = {}  # of each page: of prose, where it has any
         for statement in prose:
             self._first.setdefault(statement.n, statement)
+        sections: dict[tuple[int, int], int] = {}  # the first passage of each
+        for index, each in enumerate(evidence.passages):
+            sections.setdefault((each.n, each.section), index)
+        asked = frozenset(content_words(text))
+        self._headed = {
+            index for index in sections.values() if same_topic(asked, evidence.passages[index].heading)
+        }
         self._known = self._shared(self.question.words, known)
         self._weights = self._weighed()
         self._mean = sum(self._weights.values()) / max(1, len(self._weights)) or 1.0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Set
 
 from msgspec import Struct
 
@@ -37,6 +37,8 @@ _MORE_STOP_WORDS = frozenset(
 _IN_A_ROW = 5
 _BABBLE_WORDS = 24
 _BABBLE_SHARE = 0.35
+# Words that a heading shares with a question on the same topic, and their share of all words of both.
+_LEAST_SHARED, _LEAST_TOPIC = 2, 0.6
 _STOP_WORDS = STOP_WORDS | _MORE_STOP_WORDS
 
 
@@ -82,6 +84,13 @@ def features(text: str, ordinary: Collection[str] = ()) -> Features:
             names.add(_stem_or_digits(token))
     numbers = frozenset(_NUMBER.findall(_THOUSANDS.sub("", text)))
     return Features(frozenset(words | numbers), frozenset(names), numbers)
+
+
+def same_topic(asked: Set[str], heading: str) -> bool:
+    """Whether a heading asks, or is about, what the stems of a question ask: it has most of them and few others."""
+    named = frozenset(content_words(heading))
+    shared = len(asked & named)
+    return shared >= _LEAST_SHARED and shared >= _LEAST_TOPIC * len(asked | named)
 
 
 def lower_case_stems(text: str) -> set[str]:

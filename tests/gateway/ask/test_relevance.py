@@ -335,6 +335,19 @@ async def test_a_question_for_several_pages_gets_a_sentence_of_each() -> None:
     assert [each.title for each in result.citations] == ["Moss", "Fern"]
 
 
+async def test_a_heading_that_asks_the_question_leads_to_its_answer() -> None:
+    club = page(
+        "Club",
+        "The club meets members of the club in the hall. Members of the club become old.",
+        ("Where does the club meet?", "In the hall by the river."),
+        ("How can I become a member of the club?", "Send a letter to the treasurer. Then wait for two weeks."),
+        ("How members become judges", "Every member can become a judge of the club after a test."),
+    )
+    flow = Asked(Model(["Club"], REFUSAL), MemoryWiki(club), defaults=FlowDefaults(refuses_often=True))
+    answer = (await flow.ask("how do i become a member of the club")).answer
+    assert answer.startswith('The page "Club" says: Send a letter to the treasurer. [1]')
+
+
 async def test_a_question_for_a_reason_gets_one() -> None:
     boat = page(
         "Boat",
