@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+import msgspec
 from items import Batch, Chat, Facts, Item, Page, Summary, Tasks, items, load
 from render import NOTHING, example, known_tasks, messages
 
@@ -88,6 +89,11 @@ def of_page(page: Page) -> Iterator[str]:
 
 def of_facts(source: Facts) -> Iterator[str]:
     proposed = [facts.Operation(*each, reason="") for each in source.facts]  # type: ignore[misc]
+    for each in proposed:
+        try:
+            msgspec.convert(msgspec.to_builtins(each), facts.Operation)
+        except msgspec.ValidationError as error:
+            yield f"{each.key!r}: {error}"
     known = [
         line.partition(": ")[0] if line.count(": ") == 1 else ": ".join(line.split(": ")[:2])
         for line in source.known
