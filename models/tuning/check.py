@@ -15,6 +15,7 @@ from render import NOTHING, example, known_tasks, messages
 
 from gateway.memory.learning import changes, facts
 from gateway.memory.learning.asked import Change
+from gateway.memory.summaries.keep import supported
 
 ROOT = Path(__file__).resolve().parents[2]
 FOREIGN = ("eval", "tests", "benchmarks", "gateway/wiki")
@@ -116,6 +117,10 @@ def of_summary(source: Summary) -> Iterator[str]:
     said = "\n".join([*source.said, source.previous])
     if missing := unsupported(source.summary, said):
         yield f"not said: {missing}"
+    # In Vietnamese, `keep` takes words such as "đã" for names.
+    lines = said.split("\n") if source.tier != "code" else [*source.said, source.previous]
+    if source.lang == "en" and (kept := supported(lines, source.summary)) != source.summary:
+        yield f"the product keeps only {kept!r}"
     yield from (f"no variable {name!r}" for name, *_ in source.variables if name not in said)
 
 
