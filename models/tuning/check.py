@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import msgspec
-from items import Batch, Chat, Facts, Item, Page, Summary, Tasks, items, load
+from items import Batch, Chat, Facts, Item, Objective, Page, Summary, Tasks, items, load
 from render import NOTHING, example, known_tasks, messages
 
-from gateway.memory.learning import changes, facts
+from gateway.memory.learning import changes, facts, objectives
 from gateway.memory.learning.asked import Change
 from gateway.memory.summaries.keep import supported
 
@@ -111,6 +111,18 @@ def of_tasks(source: Tasks) -> Iterator[str]:
     yield from (f"the product refuses {each.op} {each.quote!r}" for each in proposed if each not in kept)
 
 
+def of_objective(source: Objective) -> Iterator[str]:
+    stated, (message,) = objectives.stated_objective(source.said[0]), messages(source.said)
+    if stated is None or stated.tasks:
+        yield "the model is not asked: no objective is stated, or its tasks are listed"
+    proposed = [objectives.NamedTask(*each) for each in source.tasks]
+    yield from (
+        f"the product refuses {each.title!r}"
+        for each in proposed
+        if not objectives.named_tasks([each], message)
+    )
+
+
 def of_summary(source: Summary) -> Iterator[str]:
     if len(source.summary.split()) > source.words:
         yield f"{len(source.summary.split())} words of {source.words}"
@@ -185,6 +197,8 @@ def complaints(batches: list[Batch], others: set[tuple[str, ...]]) -> Iterator[s
             yield from (f"facts {one.said[0]!r}: {each}" for each in of_facts(one))
         for two in batch.tasks:
             yield from (f"tasks {two.said[0]!r}: {each}" for each in of_tasks(two))
+        for aim in batch.objective:
+            yield from (f"objective {aim.said[0]!r}: {each}" for each in of_objective(aim))
         for three in batch.summary:
             yield from (f"summary {three.said[0]!r}: {each}" for each in of_summary(three))
         for four in batch.chat:

@@ -6,13 +6,14 @@ import json
 import random
 from functools import cache
 
-from items import Chat, Facts, Item, Page, Summary, Tasks
+from items import Chat, Facts, Item, Objective, Page, Summary, Tasks
 
 from gateway.ask.background.draft import render_page
 from gateway.ask.checking.citations import REFUSAL
 from gateway.ask.text.passages import cut_section
 from gateway.memory.compose import HEADINGS
 from gateway.memory.learning.changes import as_lines
+from gateway.memory.learning.objectives import stated_objective
 from gateway.memory.summaries.dialogue import dialogue
 from gateway.models.prompts import PromptSet, load_prompts
 from gateway.store.memory.messages import StoredMessage
@@ -72,6 +73,12 @@ def example(item: Item, others: list[Page], rng: random.Random) -> tuple[list[Me
         return [Message("system", system), *turns], source.turns[-1]
     if isinstance(source, Summary):
         return _of_summary(source)
+    if isinstance(source, Objective):
+        [text] = source.said
+        stated = stated_objective(text)
+        named = [dict(zip(("title", "quote"), each, strict=True)) for each in source.tasks]
+        asked = prompts().get("objective").render(known=stated.title if stated else "", dialogue=text)
+        return asked, json.dumps(named, ensure_ascii=False)
     heard = dialogue(messages(source.said))
     if isinstance(source, Facts):
         shown, names = "\n".join(f"- {line}" for line in source.known), ("op", "key", "text", "quote")
