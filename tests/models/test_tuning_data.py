@@ -92,11 +92,9 @@ def test_a_mistake_in_a_summary_is_seen(tuning: Any) -> None:
     ]
     assert list(check.of_summary(items.Summary("code", said, "x is 3", 9, variables=[["width", "int", ""]])))
     assert list(check.of_summary(items.Summary("now", said, "x is 3 now", 2)))
-    apart = [
-        "User: Ada comes",
-        "User: at 18:45",
-    ]  # the product drops what joins a name and a number of two lines
-    assert list(check.of_summary(items.Summary("now", apart, "Ada comes at 18:45.", 9)))
+    # The product drops a sentence that joins a name and a number of two lines.
+    apart = ["User: I wait for Ada", "User: from 18:45"]
+    assert list(check.of_summary(items.Summary("now", apart, "The user waits for Ada from 18:45.", 9)))
 
 
 def test_copies_are_seen(tuning: Any) -> None:
