@@ -206,7 +206,9 @@ def complaints(batches: list[Batch], others: set[tuple[str, ...]]) -> Iterator[s
     every = list(items(batches))
     rng = random.Random(1)
     for item in every:
-        if not example(item, [], rng)[1].strip():
+        if not all(texts(item)) or not texts(item):
+            yield f"{item.kind}: nothing is said"
+        elif not example(item, [], rng)[1].strip():
             yield f"{item.kind}: nothing to learn from {texts(item)[0]!r}"
         for text in texts(item):
             if len(words(text)) >= _SHINGLE and grams(text, _SHINGLE) & others:
