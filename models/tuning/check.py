@@ -9,11 +9,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from items import Batch, Chat, Facts, Item, Page, Summary, Tasks, items, load
+import msgspec
+from items import Batch, Chat, Facts, Item, Objective, Page, Summary, Tasks, items, load
 from render import NOTHING, example, known_tasks, messages
 
-from gateway.memory.learning import changes, facts
+from gateway.memory.learning import changes, facts, objectives
 from gateway.memory.learning.asked import Change
+from gateway.memory.summaries.keep import supported
 
 ROOT = Path(__file__).resolve().parents[2]
 FOREIGN = ("eval", "tests", "benchmarks", "gateway/wiki")
@@ -88,6 +90,11 @@ def of_page(page: Page) -> Iterator[str]:
 
 def of_facts(source: Facts) -> Iterator[str]:
     proposed = [facts.Operation(*each, reason="") for each in source.facts]  # type: ignore[misc]
+    for each in proposed:
+        try:
+            msgspec.convert(msgspec.to_builtins(each), facts.Operation)
+        except msgspec.ValidationError as error:
+            yield f"{each.key!r}: {error}"
     known = [
         line.partition(": ")[0] if line.count(": ") == 1 else ": ".join(line.split(": ")[:2])
         for line in source.known
@@ -104,12 +111,28 @@ def of_tasks(source: Tasks) -> Iterator[str]:
     yield from (f"the product refuses {each.op} {each.quote!r}" for each in proposed if each not in kept)
 
 
+def of_objective(source: Objective) -> Iterator[str]:
+    stated, (message,) = objectives.stated_objective(source.said[0]), messages(source.said)
+    if stated is None or stated.tasks:
+        yield "the model is not asked: no objective is stated, or its tasks are listed"
+    proposed = [objectives.NamedTask(*each) for each in source.tasks]
+    yield from (
+        f"the product refuses {each.title!r}"
+        for each in proposed
+        if not objectives.named_tasks([each], message)
+    )
+
+
 def of_summary(source: Summary) -> Iterator[str]:
     if len(source.summary.split()) > source.words:
         yield f"{len(source.summary.split())} words of {source.words}"
     said = "\n".join([*source.said, source.previous])
     if missing := unsupported(source.summary, said):
         yield f"not said: {missing}"
+    # In Vietnamese, `keep` takes words such as "đã" for names.
+    lines = said.split("\n") if source.tier != "code" else [*source.said, source.previous]
+    if source.lang == "en" and (kept := supported(lines, source.summary)) != source.summary:
+        yield f"the product keeps only {kept!r}"
     yield from (f"no variable {name!r}" for name, *_ in source.variables if name not in said)
 
 
@@ -174,6 +197,8 @@ def complaints(batches: list[Batch], others: set[tuple[str, ...]]) -> Iterator[s
             yield from (f"facts {one.said[0]!r}: {each}" for each in of_facts(one))
         for two in batch.tasks:
             yield from (f"tasks {two.said[0]!r}: {each}" for each in of_tasks(two))
+        for aim in batch.objective:
+            yield from (f"objective {aim.said[0]!r}: {each}" for each in of_objective(aim))
         for three in batch.summary:
             yield from (f"summary {three.said[0]!r}: {each}" for each in of_summary(three))
         for four in batch.chat:
@@ -181,7 +206,9 @@ def complaints(batches: list[Batch], others: set[tuple[str, ...]]) -> Iterator[s
     every = list(items(batches))
     rng = random.Random(1)
     for item in every:
-        if not example(item, [], rng)[1].strip():
+        if not all(texts(item)) or not texts(item):
+            yield f"{item.kind}: nothing is said"
+        elif not example(item, [], rng)[1].strip():
             yield f"{item.kind}: nothing to learn from {texts(item)[0]!r}"
         for text in texts(item):
             if len(words(text)) >= _SHINGLE and grams(text, _SHINGLE) & others:

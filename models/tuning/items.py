@@ -46,6 +46,14 @@ class Tasks(Struct, forbid_unknown_fields=True):
     lang: Lang = "en"
 
 
+class Objective(Struct, forbid_unknown_fields=True):
+    """A message that states an objective, and the tasks that it names for it: title, quote. Empty: a trap."""
+
+    said: list[str]
+    tasks: list[list[str]] = []
+    lang: Lang = "en"
+
+
 class Chat(Struct, forbid_unknown_fields=True):
     """Turns, the user's first, and the owner's instructions to the assistant."""
 
@@ -70,11 +78,12 @@ class Batch(Struct, forbid_unknown_fields=True):
     page: list[Page] = []
     facts: list[Facts] = []
     tasks: list[Tasks] = []
+    objective: list[Objective] = []
     chat: list[Chat] = []
     summary: list[Summary] = []
 
 
-Source = Page | Facts | Tasks | Chat | Summary
+Source = Page | Facts | Tasks | Objective | Chat | Summary
 
 
 class Item(Struct, frozen=True):
@@ -92,7 +101,7 @@ class Item(Struct, frozen=True):
         return hashlib.sha256(key.encode()).digest()[0] < 26
 
 
-def opening(source: Facts | Tasks | Chat | Summary) -> str:
+def opening(source: Facts | Tasks | Objective | Chat | Summary) -> str:
     """What tells a source from the others of its kind."""
     return "\n".join(source.turns if isinstance(source, Chat) else source.said)
 
@@ -115,6 +124,8 @@ def items(batches: list[Batch]) -> Iterator[Item]:
             yield Item("facts", facts)
         for tasks in batch.tasks:
             yield Item("tasks", tasks)
+        for objective in batch.objective:
+            yield Item("objective", objective)
         for chat in batch.chat:
             yield Item("chat", chat)
         for summary in batch.summary:

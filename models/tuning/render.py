@@ -6,19 +6,22 @@ import json
 import random
 from functools import cache
 
-from items import Chat, Facts, Item, Page, Summary, Tasks
+from items import Chat, Facts, Item, Objective, Page, Summary, Tasks
 
 from gateway.ask.background.draft import render_page
 from gateway.ask.checking.citations import REFUSAL
 from gateway.ask.text.passages import cut_section
+from gateway.memory.compose import HEADINGS
 from gateway.memory.learning.changes import as_lines
+from gateway.memory.learning.objectives import stated_objective
 from gateway.memory.summaries.dialogue import dialogue
 from gateway.models.prompts import PromptSet, load_prompts
 from gateway.store.memory.messages import StoredMessage
 from gateway.store.memory.tasks import Task
+from gateway.telemetry.generations import text_of
 from gateway.wiki.source import Page as WikiPage
 from gateway.wiki.source import Section
-from model_host.protocol import Message
+from model_host.protocol import Message, Role
 
 NOTHING = "Nothing relevant."
 _PASSAGE = 200  # tokens
@@ -64,12 +67,18 @@ def example(item: Item, others: list[Page], rng: random.Random) -> tuple[list[Me
     if isinstance(source, Page):
         return _of_page(item.kind, source, item.number, others, rng)
     if isinstance(source, Chat):
-        system = prompts().get("chat_core").render(instructions=source.system)[0].content
+        system = text_of(prompts().get("chat_core").render(instructions=source.system)[0]).strip()
         roles = ("user", "assistant")
         turns = [Message(roles[n % 2], text) for n, text in enumerate(source.turns[:-1])]
         return [Message("system", system), *turns], source.turns[-1]
     if isinstance(source, Summary):
         return _of_summary(source)
+    if isinstance(source, Objective):
+        [text] = source.said
+        stated = stated_objective(text)
+        named = [dict(zip(("title", "quote"), each, strict=True)) for each in source.tasks]
+        asked = prompts().get("objective").render(known=stated.title if stated else "", dialogue=text)
+        return asked, json.dumps(named, ensure_ascii=False)
     heard = dialogue(messages(source.said))
     if isinstance(source, Facts):
         shown, names = "\n".join(f"- {line}" for line in source.known), ("op", "key", "text", "quote")
@@ -106,13 +115,13 @@ def _of_page(
 
 
 def _of_summary(source: Summary) -> tuple[list[Message], str]:
-    name = "history_summary" if source.tier == "history" else source.tier
-    prompt = prompts().get(name if name in ("history_summary", "reflection") else f"summary_{name}")
-    text = "\n".join(source.said)
+    prompt = prompts().get(
+        {"history": "history_summary", "reflection": "reflection"}.get(source.tier, f"summary_{source.tier}")
+    )
     values = {
         "words": str(source.words),
-        "dialogue": text,
-        "parts": text,
+        "dialogue": "\n".join(source.said),
+        "parts": "\n\n".join(source.said),
         "previous": source.previous or "(none yet)",
     }
     asked = prompt.render(**{name: values[name] for name in prompt.variables})
@@ -123,6 +132,27 @@ def _of_summary(source: Summary) -> tuple[list[Message], str]:
             names = ("name", "type", "description")
             written["Variables"] = [dict(zip(names, each, strict=True)) for each in source.variables]
         reply = json.dumps(written, ensure_ascii=False)
-    if source.tier in ("now", "rounds", "code"):  # these prompts follow the conversation itself
-        return [Message("user", text), *asked], reply
-    return asked, reply
+    if source.tier == "history":
+        return asked, reply
+    # These instructions follow the conversation's own prompt, which shows the summaries that they replace or fold.
+    above = (
+        values["parts"]
+        if source.tier == "fold"
+        else source.previous and f"{HEADINGS['round']}\n{source.previous}"
+    )
+    spoken = source.said if source.tier in ("now", "rounds", "code") else []
+    return _conversation(above, spoken, text_of(asked[0])), reply
+
+
+def _conversation(above: str, said: list[str], instruction: str) -> list[Message]:
+    """A conversation's prompt, as the composer builds it, and an instruction."""
+    core = text_of(prompts().get("chat_core").render(instructions="")[0]).strip()
+    turns: list[tuple[Role, str]] = []
+    for line in said:
+        speaker, _, text = line.partition(": ")
+        role: Role = "assistant" if speaker == "Assistant" else "user"
+        text = text if speaker in ("User", "Assistant") else line
+        turns.append((role, f"{turns.pop()[1]}\n{text}" if turns and turns[-1][0] == role else text))
+    last = f"{turns.pop()[1]}\n\n{instruction}" if turns and turns[-1][0] == "user" else instruction
+    system = "\n\n".join(each for each in (core, above) if each)
+    return [Message("system", system), *(Message(*each) for each in turns), Message("user", last)]

@@ -71,6 +71,17 @@ def test_a_fact_or_task_that_the_product_refuses_is_seen(tuning: Any) -> None:
     known = ["T-20261120-01 Pay the rent"]
     assert list(check.of_tasks(items.Tasks(["I have paid the rent."], [done], known))) == []
     assert list(check.of_tasks(items.Tasks(["I have paid the rent."], [done])))
+    odd = ["add", "ở: graz", "The user lives in Graz.", "I live in Graz"]
+    assert any("matching regex" in each for each in check.of_facts(items.Facts(["I live in Graz."], [odd])))
+
+
+def test_a_mistake_in_an_objective_is_seen(tuning: Any) -> None:
+    items, check = tuning("items"), tuning("check")
+    said, named = ["My goal is to open a bar. I have to ask Bo."], ["Ask Bo", "I have to ask Bo"]
+    assert list(check.of_objective(items.Objective(said, [named]))) == []
+    assert list(check.of_objective(items.Objective(said, [["Ask Kim", "I have to ask Bo"]])))
+    assert list(check.of_objective(items.Objective(["I have to ask Bo."], [named])))
+    assert list(check.of_objective(items.Objective(["My goal is a bar: ask Bo, find a room."], [])))
 
 
 def test_a_mistake_in_a_summary_is_seen(tuning: Any) -> None:
@@ -81,6 +92,9 @@ def test_a_mistake_in_a_summary_is_seen(tuning: Any) -> None:
     ]
     assert list(check.of_summary(items.Summary("code", said, "x is 3", 9, variables=[["width", "int", ""]])))
     assert list(check.of_summary(items.Summary("now", said, "x is 3 now", 2)))
+    # The product drops a sentence that joins a name and a number of two lines.
+    apart = ["User: I wait for Ada", "User: from 18:45"]
+    assert list(check.of_summary(items.Summary("now", apart, "The user waits for Ada from 18:45.", 9)))
 
 
 def test_copies_are_seen(tuning: Any) -> None:
@@ -106,6 +120,18 @@ def test_an_item_is_rendered_into_the_products_prompt(tuning: Any) -> None:
         replies.add(reply)
     assert len(replies) > 1
     assert render.example(items.Item("no", page), [], random.Random(1))[1] == "The wiki does not say."
+
+
+def test_a_summary_follows_the_conversation_that_it_covers(tuning: Any) -> None:
+    items, render = tuning("items"), tuning("render")
+    said = ["User: 40 rows", "Assistant: Noted.", "User: of blue wool"]
+    source = items.Summary("rounds", said, "40 rows of blue wool.", 9, previous="A scarf is knitted.")
+    asked, reply = render.example(items.Item("summary_rounds", source), [], random.Random(1))
+    assert [message.role for message in asked] == ["system", "user", "assistant", "user"]
+    assert "The conversation so far:\nA scarf is knitted." in asked[0].content
+    assert asked[1].content == "40 rows"
+    assert asked[3].content.startswith("of blue wool\n\nPause the conversation.")
+    assert reply == '{"ConversationSummary": "40 rows of blue wool."}'
 
 
 def test_the_items_of_a_page_are_on_one_side_of_the_split(tuning: Any) -> None:
