@@ -72,9 +72,9 @@ def of_page(page: Page) -> Iterator[str]:
             " ".join(words(answer.replace("[1]", ""))) == " ".join(words(each)) for each in found
         ):
             yield f"{question!r}: the answer is a copy"
-    have = set(words(f"{page.title} {page.text}"))
+    have = f" {' '.join(words(f'{page.title} {page.text}'))} "
     for question, *lacking in page.no:
-        if not lacking or any(word.casefold() in have for word in lacking):
+        if not lacking or any(f" {' '.join(words(each))} " in have for each in lacking):
             yield f"{question!r}: the page has a word of {lacking}"
     for question, *terms in page.terms:
         if not 1 <= len(terms) <= 3 or not all(2 <= len(term) <= 64 for term in terms):

@@ -51,6 +51,7 @@ def test_the_batches_pass(tuning: Any) -> None:
         ),
         ("no", ["Where does the dog sleep?", "shed"], "the page has a word"),
         ("no", ["Where does the dog sleep?"], "the page has a word"),
+        ("no", ["Who keeps a key?", "the spare key"], "the page has a word"),
         ("terms", ["Where does the dog sleep?"], "bad terms"),
         ("terms", ["Who keeps the key?", "Fenwick"], "['Fenwick']"),
         ("brief", ["Who keeps the key?", "The key is with old Barnaby."], "['Barnaby']"),
