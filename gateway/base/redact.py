@@ -18,7 +18,7 @@ from typing import Any, Literal, TypeVar, cast
 import msgspec
 from msgspec import Struct
 
-from gateway.base.told import Told, Teller
+from gateway.base.told import Teller, Told
 
 MARK = "[redacted]"
 S = TypeVar("S", bound=Struct)

@@ -6,6 +6,7 @@ linear: only the lines with a word for a secret are read, each sentence once.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator
 
@@ -13,7 +14,7 @@ from msgspec import Struct
 
 # Longer sentences and values are data.
 _LONGEST_SENTENCE = 600
-_LONGEST_VALUE = 64
+_LEAST, _LONGEST_VALUE = 5, 64
 _SENTENCE = re.compile(r"\S.*?(?:[.!?…](?=\s)|$)", re.MULTILINE)
 _QUOTED = re.compile(r"""(?<!\w)(?:"([^"\n]{4,64})"|'([^'\n]{4,64})'(?!\w)|“([^”\n]{4,64})”)""")
 _TOKEN = re.compile(r"""[^\s"`“”,;()|→]+""")
@@ -22,9 +23,18 @@ _CODE = re.compile(
     r"|^\s*(?:def|class|import|from|const|let|var|export|assert|if|for|docker|git|pip|npm|kubectl)\s|^\s*[$#/*|]"
 )
 _NUMBER = re.compile(r"(?<![\w.,:/+#-])[0-9](?:[ -]?[0-9]){2,7}#?(?![ -]?[0-9]|\w|[:/%+=°-]|[.,][0-9])")
-_CODE_VALUE = re.compile(r"(?<!\S)(?!v?\d+-?[a-z]{2})(?=[A-Za-z-]*[0-9])(?=[0-9-]*[A-Za-z])[A-Za-z0-9-]{4,32}(?!\w)")
 _HEX = re.compile("[0-9a-fA-F-]{7,}")
-_CLASSES = [re.compile(each) for each in (r"[^\W\d_A-Z]", r"[A-Z]", r"[0-9]", r"[!#$%^&*~+=@_.-](?=.)|[!$&*]")]
+_LETTERED = re.compile(
+    r"(?<!\S)(?!v?\d+-?[a-z]{2})(?=[A-Za-z-]*[0-9])(?=[0-9-]*[A-Za-z])[A-Za-z0-9-]{4,32}(?!\w)"
+)
+_DIALLED = re.compile(r"[0-9](?:-[0-9]){2,7}#?")
+_YEAR = re.compile(r"(?:19|20)[0-9]{2}(?:-[0-9]{2}){0,2}")
+_NAME = re.compile(r"[A-Z][a-z]+[0-9]+")
+# What a value has and a word has not.
+_DRAWN = re.compile(r"[0-9!#$%^&*~+=@]")
+_CLASSES = [
+    re.compile(each) for each in (r"[^\W\d_A-Z]", r"[A-Z]", r"[0-9]", r"[!#$%^&*~+=@_.-](?=.)|[!$&*]")
+]
 
 
 class Told(Struct, frozen=True, forbid_unknown_fields=True):
@@ -32,6 +42,7 @@ class Told(Struct, frozen=True, forbid_unknown_fields=True):
 
     near: list[str]
     password: str
+    core: str
     number: str
     code: str
     place: str
@@ -39,6 +50,7 @@ class Told(Struct, frozen=True, forbid_unknown_fields=True):
     user: str
     known: str
     before_value: str
+    before_name: str
     before_number: str
     before_other: str
     after_number: str
@@ -61,6 +73,12 @@ class Teller:
         self._user = compiled(r"\b@@[\s:]*$", told.user)
         self._known = compiled("^@@$", told.known)
         self._before_value = compiled(r"(?:\b@@|[:=?/|→>])\s*$", rf"{told.before_value}|{told.password}")
+        self._before_quoted = compiled(
+            r"(?:(?:wi-?fi|@@)(?:['’]s|\s(?:is|are))|\b(?:it\sis|it['’]s|sentence|phrase|words|gõ|type))\s*$",
+            told.core,
+        )
+        self._before_name = compiled(r"\b@@\s*$", told.before_name)
+        self._core = compiled(r"(?<!\w)@@(?!\w)", told.core)
         self._before_number = compiled(r"(?:\b@@|['’]s|[:→]|\s=)\s*$", told.before_number)
         self._before_other = compiled(r"(?:\b@@|[$€£]|§\W*(?:is|was|là)?\W*)\s*$", told.before_other)
         self._before_code = compiled(r"(?<!\w)@@(?:\s(?:is|are|was|now|là))*\s?[:=]?\s*$", told.code)
@@ -70,16 +88,24 @@ class Teller:
         self._spoken = compiled(r"(?<!\w)@@(?:[ -]@@){2,7}(?!\w)", told.digit)
 
     def spans(self, text: str, letters: bytes) -> Iterator[tuple[int, int]]:
-        """Begin and end of each value, in order."""
+        """Begin and end of each value, in order; ``letters`` has a byte for each character."""
         for begin, end in self._lines(text, letters):
-            sentences = list(_SENTENCE.finditer(text, begin, end))
-            before = ""
-            for at, match in enumerate(sentences):
-                following = sentences[at + 1][0] if at + 1 < len(sentences) else ""
-                if len(match[0]) <= _LONGEST_SENTENCE:
-                    for first, last in sorted(self._values(match[0], before, following)):
-                        yield match.start() + first, match.start() + last
-                before = match[0]
+            yield from self.in_line(text, begin, end)
+
+    def in_line(self, text: str, begin: int, end: int) -> Iterator[tuple[int, int]]:
+        """:meth:`spans` of one line."""
+        if _CODE.search(text[begin:end]):
+            return
+        sentences = list(_SENTENCE.finditer(text, begin, end))
+        before = ""
+        for match, following in itertools.zip_longest(sentences, sentences[1:]):
+            if len(match[0]) <= _LONGEST_SENTENCE:
+                last = 0
+                for first, until in sorted(self._values(match[0], before, following[0] if following else "")):
+                    if first >= last:
+                        yield match.start() + first, match.start() + until
+                        last = until
+            before = match[0]
 
     def _lines(self, text: str, letters: bytes) -> list[tuple[int, int]]:
         letters = letters.lower()
@@ -91,38 +117,44 @@ class Teller:
                 end = len(text) if end < 0 else end
                 found.add((letters.rfind(b"\n", 0, at) + 1, end))
                 at = letters.find(word, end)
-        return sorted(each for each in found if not _CODE.search(text[each[0] : each[1]]))
+        return sorted(found)
 
     def _values(self, sentence: str, before: str, following: str) -> Iterator[tuple[int, int]]:
         told = self._no_secret.sub(lambda match: "§" * len(match[0]), sentence)
-        earlier = self._no_secret.sub("§", before)
         back = following if self._looks_back.match(following) else ""
-        number = self._number.search(told)
-        if number or self._place.search(told) or self._number.search(earlier) or self._number.search(back):
-            yield from self._numbers(told, bool(number))
+        near = f"{self._no_secret.sub('§', before)} {back}"
+        number = bool(self._number.search(told))
+        if number or self._place.search(told) or self._number.search(near):
+            yield from self._numbers(told, number)
         password = self._password.search(told)
-        if password or self._password.search(earlier) or self._password.search(back):
+        if password or self._password.search(near):
             yield from self._passwords(told, bool(password or back))
 
     def _numbers(self, told: str, named: bool) -> Iterator[tuple[int, int]]:
+        """``named``: the sentence itself has a word for a number, not just for a place or in the one before."""
         for match in _NUMBER.finditer(told):
             prior = told[: match.start()]
-            if self._before_other.search(prior) or not self._after_number.match(told, match.end()):
-                continue
-            expected = self._before_number.search(prior)
-            year = re.fullmatch("(?:19|20)[0-9]{2}(?:-[0-9]{2}){0,2}", match[0])
-            if expected or (named and not year and sum(map(str.isdigit, match[0])) > 3):
+            digits = sum(map(str.isdigit, match[0]))
+            expected = not prior or self._before_number.search(prior)
+            if _DIALLED.fullmatch(match[0]):  # 4-4-1-9
                 yield match.span()
-        for match in _CODE_VALUE.finditer(told) if named else ():
-            if self._before_code.search(told[: match.start()]):
+            elif self._before_other.search(prior) or not self._after_number.match(told, match.end()):
+                continue
+            elif (expected and digits > 3 - named) or (
+                named and digits > 3 and not _YEAR.fullmatch(match[0])
+            ):
                 yield match.span()
         if named:
             yield from (match.span() for match in self._spoken.finditer(told))
+            for match in _LETTERED.finditer(told):
+                if self._before_code.search(told[: match.start()]):
+                    yield match.span()
 
     def _passwords(self, told: str, own: bool) -> Iterator[tuple[int, int]]:
+        """``own``: the sentence itself has a word for a password, or the next one looks back at it."""
         end = 0
         for match in _QUOTED.finditer(told):
-            if not own and len(told[: match.start()].split()) < 3:  # "It is …"
+            if self._before_quoted.search(told[: match.start()]):
                 end = match.end()
                 yield match.span(match.lastindex or 0)
         for match in _TOKEN.finditer(told, end):
@@ -133,21 +165,27 @@ class Teller:
                 left, mark, right = value.partition("/")
             if mark and right and left.replace("_", "").isalpha():
                 value, prior = right, prior + left + mark
-            strength = self._strength(value) or int(bool(_HEX.fullmatch(value) and self._direct.search(prior)))
-            expected = bool(self._before_value.search(prior)) or not (own or prior)
-            if (strength > 1 and (own or expected)) or (strength and expected and not self._user.search(prior)):
+            if self._is_value(value, prior, own):
                 begin = match.start() + match[0].rindex(value)
                 yield begin, begin + len(value)
 
-    def _strength(self, value: str) -> int:
-        """2 for what no one writes but as a password, 1 for what may be a name, 0 for the rest."""
+    def _is_value(self, value: str, prior: str, own: bool) -> bool:
+        if (
+            not _LEAST <= len(value) <= _LONGEST_VALUE
+            or value.isdigit()
+            or "/" in value
+            or self._known.match(value)
+        ):
+            return False
+        if _HEX.fullmatch(value):
+            return bool(self._direct.search(prior))
         classes = sum(bool(each.search(value)) for each in _CLASSES)
-        digits = sum(map(str.isdigit, value))
-        if not 5 <= len(value) <= _LONGEST_VALUE or "/" in value:
-            return 0
-        if digits == len(value) or self._known.match(value) or _HEX.fullmatch(value):
-            return 0
-        symbols = re.search("[!#$%^&*~+=@]", value)
-        if classes > 2 and (digits or symbols) and not re.fullmatch("[A-Z][a-z]+[0-9]+", value):
-            return 2
-        return int(classes > 1 and bool(digits or symbols))
+        if classes < 2 or not _DRAWN.search(value):
+            return False
+        expected = self._before_value.search(prior) or not (own or prior)
+        if classes > 2 and not _NAME.fullmatch(value):
+            return bool(own or expected)
+        if self._user.search(prior):
+            return False
+        core = self._core.search(prior) and len(value) > _LEAST + 1 and not self._before_name.search(prior)
+        return bool(expected or core)
