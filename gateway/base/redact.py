@@ -147,9 +147,10 @@ def take_secrets(text: str) -> tuple[str, list[Removed]]:
             letters = _letters(text)
     text, found = _replaced(text, _RANDOM_NAME, _random_spans(text, letters))
     removed += found
-    told = ((begin, end, MARK) for begin, end in _TELLER.spans(text, _letters(text)))
-    text, found = _replaced(text, "told in a sentence", told)
-    return text, removed + found
+    told = list(_TELLER.spans(text, _letters(text)))
+    removed += [Removed(kind, text[begin:end]) for begin, end, kind in told]
+    text, _ = _replaced(text, "", ((begin, end, MARK) for begin, end, _ in told))
+    return text, removed
 
 
 async def take_secrets_aside(text: str) -> tuple[str, list[Removed]]:

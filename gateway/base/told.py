@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
+_PASSWORD_KIND, _NUMBER_KIND = "password said in a sentence", "code said in a sentence"
 # Longer sentences and values are data.
 _LONGEST_SENTENCE = 600
 _LEAST, _LONGEST_VALUE = 5, 64
@@ -87,12 +88,12 @@ class Teller:
         self._direct = compiled(r"(?<!\w)@@(?:\s(?:is|are|was|now|still|là|la))*\s?[:=]?\s*$", told.password)
         self._spoken = compiled(r"(?<!\w)@@(?:[ -]@@){2,7}(?!\w)", told.digit)
 
-    def spans(self, text: str, letters: bytes) -> Iterator[tuple[int, int]]:
-        """Begin and end of each value, in order; ``letters`` has a byte for each character."""
+    def spans(self, text: str, letters: bytes) -> Iterator[tuple[int, int, str]]:
+        """Begin, end and kind of each value, in order; ``letters`` has a byte for each character."""
         for begin, end in self._lines(text, letters):
             yield from self.in_line(text, begin, end)
 
-    def in_line(self, text: str, begin: int, end: int) -> Iterator[tuple[int, int]]:
+    def in_line(self, text: str, begin: int, end: int) -> Iterator[tuple[int, int, str]]:
         """:meth:`spans` of one line."""
         if _CODE.search(text[begin:end]):
             return
@@ -101,9 +102,11 @@ class Teller:
         for match, following in itertools.zip_longest(sentences, sentences[1:]):
             if len(match[0]) <= _LONGEST_SENTENCE:
                 last = 0
-                for first, until in sorted(self._values(match[0], before, following[0] if following else "")):
+                for first, until, kind in sorted(
+                    self._values(match[0], before, following[0] if following else "")
+                ):
                     if first >= last:
-                        yield match.start() + first, match.start() + until
+                        yield match.start() + first, match.start() + until, kind
                         last = until
             before = match[0]
 
@@ -119,16 +122,16 @@ class Teller:
                 at = letters.find(word, end)
         return sorted(found)
 
-    def _values(self, sentence: str, before: str, following: str) -> Iterator[tuple[int, int]]:
+    def _values(self, sentence: str, before: str, following: str) -> Iterator[tuple[int, int, str]]:
         told = self._no_secret.sub(lambda match: "§" * len(match[0]), sentence)
         back = following if self._looks_back.match(following) else ""
         near = f"{self._no_secret.sub('§', before)} {back}"
         number = bool(self._number.search(told))
         if number or self._place.search(told) or self._number.search(near):
-            yield from self._numbers(told, number)
+            yield from ((*span, _NUMBER_KIND) for span in self._numbers(told, number))
         password = self._password.search(told)
         if password or self._password.search(near):
-            yield from self._passwords(told, bool(password or back))
+            yield from ((*span, _PASSWORD_KIND) for span in self._passwords(told, bool(password or back)))
 
     def _numbers(self, told: str, named: bool) -> Iterator[tuple[int, int]]:
         """``named``: the sentence itself has a word for a number, not just for a place or in the one before."""

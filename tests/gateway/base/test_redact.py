@@ -111,7 +111,7 @@ def plainly(text: str) -> tuple[str, int]:
     for line in text.split("\n"):
         told += _TELLER.in_line(text, at, at + len(line))
         at += len(line) + 1
-    for begin, end in reversed(told):
+    for begin, end, _ in reversed(told):
         text = f"{text[:begin]}[redacted]{text[end:]}"
     return text, total + len(drawn) + len(told)
 
