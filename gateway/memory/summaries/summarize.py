@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import MutableMapping, Sequence
+from functools import partial
 
 import msgspec
 import structlog
@@ -310,11 +311,7 @@ class Summarizer:
         """The draft, or why it is rejected."""
         if not written.strip():
             return "it is empty"
-
-        def cost(text: str) -> int:
-            return _cost(text, letters)
-
-        text = written
+        cost, text = partial(_cost, letters=letters), written
         if prompt.schema is None:
             text = cut_at_sentence(written, compaction.target_tokens, cost)
         elif decoded(written) is None:
@@ -335,8 +332,10 @@ class Summarizer:
             wanted = await _picked(source.text, compaction.target_tokens, letters, source)
         # In a thread, because a message may have megabytes.
         kept = await asyncio.to_thread(
-            check, source.text, text, speakers=speakers, wanted=wanted, room=room, cost=cost
+            check, source.text, readable(text), speakers=speakers, wanted=wanted, room=room, cost=cost
         )
+        if kept.vapid:
+            return "it says next to nothing of its source"
         if wanted is not None and kept.share < _LEAST_KEPT:
             return f"it lost {len(kept.lost)} names, numbers or tasks that an extract keeps, too many to pin"
         [tokens] = await self._model.count(["\n".join([text, *(f"- {pin}" for pin in kept.pins)])])

@@ -281,10 +281,11 @@ async def test_an_extract_stands_in_for_a_rejected_summary_until_the_model_write
         assert rolled.status_code == 201, rolled.text
 
 
+@pytest.mark.parametrize("written", ["", "Same story, different ending."])
 async def test_a_rejected_summary_is_not_tried_again_in_the_same_run(
-    settings: Settings, inference: Patient
+    settings: Settings, inference: Patient, written: str
 ) -> None:
-    inference.script = lambda call: [""] if summarizing(call) else ["So be it."]
+    inference.script = lambda call: [written] if summarizing(call) else ["So be it."]
     inference.may_go_on.set()
     small = changed(settings, "memory", context=1200, ceiling=300, floor=150, answer_tokens=100)
     async with (
