@@ -21,7 +21,7 @@ _QUOTED = re.compile(r"""(?<!\w)(?:"([^"\n]{4,64})"|'([^'\n]{4,64})'(?!\w)|“([
 _TOKEN = re.compile(r"""[^\s"`“”,;()|→]+""")
 _CODE = re.compile(
     r"""[{}<\\]|\w>|;\s*$|\w[(\[]|\w=["']|[)\]][.;:]|==|::|!=|\breturn\b|^\s*[\w.\]]+\s=\s"""
-    r"|^\s*(?:def|class|import|from|const|let|var|export|assert|if|for|docker|git|pip|npm|kubectl)\s|^\s*[$#/*|]"
+    r"|^\s*(?:def|class|import|from|const|let|var|export|assert|if|for|docker|git|pip|npm|kubectl)\s|^\s*[$/*|]"
 )
 _NUMBER = re.compile(r"(?<![\w.,:/+#-])[0-9](?:[ -]?[0-9]){2,7}#?(?![ -]?[0-9]|\w|[:/%+=°-]|[.,][0-9])")
 _HEX = re.compile("[0-9a-fA-F-]{7,}")
@@ -80,7 +80,7 @@ class Teller:
         )
         self._before_name = compiled(r"\b@@\s*$", told.before_name)
         self._core = compiled(r"(?<!\w)@@(?!\w)", told.core)
-        self._before_number = compiled(r"(?:\b@@|['’]s|[:→]|\s=)\s*$", told.before_number)
+        self._before_number = compiled(r"(?:\b@@|['’]s|[:→]|\s=)\s*$", rf"{told.before_number}|{told.number}")
         self._before_other = compiled(r"(?:\b@@|[$€£]|§\W*(?:is|was|là)?\W*)\s*$", told.before_other)
         self._before_code = compiled(r"(?<!\w)@@(?:\s(?:is|are|was|now|là))*\s?[:=]?\s*$", told.code)
         self._after_number = compiled(r"\s*(?:$|[,;!?)…\"'”]|\.(?:\s|$)|[-–]\s|@@(?!\w))", told.after_number)
@@ -141,7 +141,10 @@ class Teller:
             expected = not prior or self._before_number.search(prior)
             if _DIALLED.fullmatch(match[0]):  # 4-4-1-9
                 yield match.span()
-            elif self._before_other.search(prior) or not self._after_number.match(told, match.end()):
+            elif self._before_other.search(prior) or not (
+                self._after_number.match(told, match.end())
+                or (named and told.startswith((" for the ", " for my "), match.end()))
+            ):
                 continue
             elif (expected and digits > 3 - named) or (
                 named and digits > 3 and not _YEAR.fullmatch(match[0])
