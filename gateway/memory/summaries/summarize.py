@@ -84,8 +84,8 @@ class SummarySource(Struct, frozen=True, kw_only=True):
 
     @property
     def said(self) -> list[str]:
-        """The lines whose names and numbers a summary may join. In code, the lines of a message belong together."""
-        folded = [line for fold in self.folds for line in re.split(r"\n| … ", self.fold_text(fold))]
+        """The texts whose names and numbers a summary may join: sentences of summaries, lines, in code messages."""
+        folded = [line for fold in self.folds for line in re.split(r"\n|(?<=[.!?…])\s", self.fold_text(fold))]
         return folded + [
             f"{message.speaker or message.role.capitalize()}: {line}"
             for message in self.spoken
