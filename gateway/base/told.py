@@ -20,7 +20,7 @@ _SENTENCE = re.compile(r"\S.*?(?:[.!?…](?=\s)|$)", re.MULTILINE)
 _QUOTED = re.compile(r"""(?<!\w)(?:"([^"\n]{4,64})"|'([^'\n]{4,64})'(?!\w)|“([^”\n]{4,64})”)""")
 _TOKEN = re.compile(r"""[^\s"`“”,;()|→]+""")
 _CODE = re.compile(
-    r"""[{}<\\]|\w>|;\s*$|\w[(\[]|\w=["']|[)\]][.;:]|==|::|!=|\breturn\b|^\s*[\w.\]]+\s=\s"""
+    r"""[{}\\]|;\s*$|\w[(\[]|\w=["']|[)\]][.;:]|==|::|!=|\breturn\b|^\s*[\w.\]]+\s=\s"""
     r"|^\s*(?:def|class|import|from|const|let|var|export|assert|if|for|docker|git|pip|npm|kubectl)\s|^\s*[$/*|]"
 )
 _NUMBER = re.compile(r"(?<![\w.,:/+#-])[0-9](?:[ -]?[0-9]){2,7}#?(?![ -]?[0-9]|\w|[:/%+=°-]|[.,][0-9])")

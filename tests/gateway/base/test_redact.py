@@ -42,6 +42,7 @@ SECRETS = [
         "x\n[redacted]\ny",
     ),
     ("-----BEGIN PRIVATE KEY-----\nnever ends", "[redacted]"),
+    ("In the <b>cage</b>, the password is Tulpe-4471.", "In the <b>cage</b>, the password is [redacted]."),
     ("use Zx81kQ0vLm5tYb7RwNc3HsJd9PgFuA2e now", "use [redacted] now"),
 ]
 
