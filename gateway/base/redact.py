@@ -18,6 +18,8 @@ from typing import Any, Literal, TypeVar, cast
 import msgspec
 from msgspec import Struct
 
+from gateway.base.told import Teller, Told
+
 MARK = "[redacted]"
 S = TypeVar("S", bound=Struct)
 
@@ -51,6 +53,7 @@ class Removed(Struct, frozen=True):
 
 class _Document(Struct, frozen=True, forbid_unknown_fields=True):
     secret: list[_Secret]
+    told: Told
     random: _Random
 
 
@@ -117,6 +120,7 @@ class _Rule:
 
 _DOCUMENT = msgspec.toml.decode(Path(__file__).with_suffix(".toml").read_bytes(), type=_Document)
 _RULES = [_Rule(each) for each in _DOCUMENT.secret]
+_TELLER = Teller(_DOCUMENT.told)
 _RANDOM_NAME = "random letters and digits"
 _RANDOM = re.compile(_DOCUMENT.random.pattern)
 _IN_RUN = bytes(
@@ -142,7 +146,11 @@ def take_secrets(text: str) -> tuple[str, list[Removed]]:
             removed += found
             letters = _letters(text)
     text, found = _replaced(text, _RANDOM_NAME, _random_spans(text, letters))
-    return text, removed + found
+    removed += found
+    told = list(_TELLER.spans(text, _letters(text)))
+    removed += [Removed(kind, text[begin:end]) for begin, end, kind in told]
+    text, _ = _replaced(text, "", ((begin, end, MARK) for begin, end, _ in told))
+    return text, removed
 
 
 async def take_secrets_aside(text: str) -> tuple[str, list[Removed]]:

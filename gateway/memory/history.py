@@ -381,7 +381,8 @@ def _new_share(text: str, known: set[str]) -> float:
 
 
 def _quote(message: Said, asked: str, zone: tzinfo | None) -> str:
-    when = datetime.fromtimestamp(message.created_at, zone).strftime("%Y-%m-%d %H:%M")
+    at = datetime.fromtimestamp(message.created_at, zone)
+    when = f"{at:%Y-%m-%d %H:%M}" if message.created_at else "undated"  # imported without a time
     who = message.speaker or ("User" if message.role == "user" else "Assistant")
     return f'- {when}, {who}: "{excerpt(message.text, asked, _EXCERPT)}"'
 

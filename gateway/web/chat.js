@@ -121,13 +121,18 @@ async function erase() {
   }
 }
 
+const SETTINGS = ["title", "policy", "kind", "instructions", "assistant", "participants", "time_zone"];
+
 async function settings() {
   const talk = shown;
-  const [title, policy] = [byId("settings-title"), byId("settings-policy")];
-  [title.value, policy.value] = [talk.conversation.title, talk.conversation.policy];
+  const before = { ...talk.conversation, participants: talk.conversation.participants.join(", ") };
+  for (const name of SETTINGS) byId(`settings-${name}`).value = before[name] ?? "";
   if (!(await answered(byId("settings-dialog")))) return;
+  const fields = SETTINGS.map((name) => [name, byId(`settings-${name}`).value.trim()]);
+  const changed = Object.fromEntries(fields.filter(([name, value]) => value !== (before[name] ?? "")));
+  if ("participants" in changed) changed.participants = changed.participants.split(",").map((each) => each.trim()).filter(Boolean);
   try {
-    await talk.change({ title: title.value.trim(), policy: policy.value });
+    await talk.change(changed);
     list.replace(talk.conversation);
   } catch (error) {
     talk.end.replaceChildren(problem(error, settings));

@@ -16,7 +16,7 @@ from gateway.cli.tasks.lines import show_tasks, task_line
 _BAR = 30
 _HITS = 20
 # Fields of a conversation that /set shows and changes.
-SETTABLE = ("title", "kind", "policy", "time_zone", "instructions", "assistant", "project")
+SETTABLE = ("title", "kind", "policy", "time_zone", "instructions", "participants", "assistant", "project")
 
 
 class _Command(NamedTuple):
@@ -147,9 +147,12 @@ def _failed(session: ChatSession, number: str) -> None:
 def _set(session: ChatSession, argument: str) -> None:
     field, _, value = argument.partition(" ")
     client, path = session.client, session.path
-    shown = client.patch(path, {field: value.strip()}) if field else client.get(path)
+    names = [name for each in value.split(",") if (name := each.strip())]
+    given = {field: names if field == "participants" else value.strip()}
+    shown = client.patch(path, given) if field else client.get(path)
     for name in SETTABLE:
-        say(f"{name:<13} {shown[name]}")
+        told = ", ".join(shown[name]) if name == "participants" else shown[name]
+        say(f"{name:<13} {told}")
 
 
 def _rollover(session: ChatSession, _: str) -> None:

@@ -22,6 +22,7 @@ from gateway.memory.learning.statements import (
     UPPER,
     WRITER,
 )
+from gateway.memory.learning.wordings import SUBJECT_VI
 
 _EDGES = " ,;:–—.!?…"
 # A longer message was pasted, and is about something else.
@@ -70,6 +71,12 @@ _REQUESTS = re.compile(
     r"^\W*(?:(?:hi|hey|hello|ok|so|and|also)\W+)*(?:can|could|would|will) (?:you|u)\b", re.I
 )
 _JOKE = re.compile(r"^\W*(?:(?:sure|yes|yeah)\W+)?(?:(?:ha){2,}\w*|lo+l|lmao|rofl|hehe|hihi)\b", re.I)
+# "Oh I like loud" answers what was said before, which is not in the clause.
+_REACTION = re.compile(
+    rf"^\W*(?:o+h*|a+h+|wow|aw+|ồ|ôi|à|ơ)[,! ]+(?:(?:i|we)(?: do| really)? (?:like|love|enjoy|hate)|"
+    rf"{SUBJECT_VI}(?: rất)? (?:thích|yêu|mê|ghét))\b",
+    re.I,
+)
 _INTRODUCING = re.compile(
     r"^\W*(?:(?:hi|ok|so|well|sorry)\W+)*(?:fyi|ps|note|typo|correction|update|info|"
     r"intro|context|btw|for context|quick intro)\W*$",
@@ -124,7 +131,7 @@ def _clauses(sentence: str, cut: re.Pattern[str]) -> Iterator[PlainClause]:
         if HYPOTHETICAL.search(judged) or introduced or _JOKE.search(clause):
             return
         said = clause.strip(_EDGES)
-        if 0 < len(said) <= _MOST_CLAUSE and not _ASKS_ANYWHERE.search(clause):
+        if 0 < len(said) <= _MOST_CLAUSE and not (_ASKS_ANYWHERE.search(clause) or _REACTION.search(clause)):
             yield PlainClause(said, polite, at > 0)
 
 

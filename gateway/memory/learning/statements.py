@@ -18,8 +18,11 @@ UPPER = "A-Z" + "".join(letter for letter in map(chr, range(0xC0, 0x1EFA)) if le
 # A shorter quote stands in too many texts.
 _LEAST_QUOTE = 3
 
-# A point inside a number or a name, or behind an initial, ends no sentence.
-SENTENCE = re.compile(r"[^\n.!?…]*(?:(?:[.…](?=\w)|(?<=\b[^\W\d_])\.(?= ))[^\n.!?…]*)*[.!?…]*\n*")
+# A point inside a number or a name, or behind an initial or a title, ends no sentence.
+SENTENCE = re.compile(
+    r"[^\n.!?…]*(?:(?:[.…](?=\w)|(?:(?<=\b[^\W\d_])|(?<=\b(?:Dr|Mr|Ms|St))|(?<=\bMrs)|(?<=\bProf))\.(?= ))"
+    r"[^\n.!?…]*)*[.!?…]*\n*"
+)
 CLAUSE = re.compile(r"[;:,–—]\s|\s(?:and|but|while|because|so|và|nhưng|(?<!không )còn|vì|nên)\s", re.I)
 WORD = re.compile(r"[^\W_]+(?:['’][^\W\d_]+)?")
 HYPOTHETICAL = re.compile(

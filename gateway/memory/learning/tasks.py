@@ -26,6 +26,7 @@ from gateway.memory.types import Block, LeftOut, Offer
 from gateway.store.memory.conversations import Conversation
 from gateway.store.memory.jobs import Job
 from gateway.store.memory.messages import StoredMessage
+from gateway.store.memory.runs import add_notice, unanswered
 from gateway.store.memory.tasks import (
     Level,
     NewTask,
@@ -107,7 +108,8 @@ class TaskKeeper:
         try:
             if objective is not None and objective.tasks:
                 changed.append(self._add_objective(connection, conversation, objective, message.seq))
-            changed += [self._apply(connection, conversation, each, message.seq) for each in stated]
+            applied = [self._apply(connection, conversation, each, message.seq) for each in stated]
+            changed += filter(None, applied)
         except InvalidRequestError as error:  # the day is full
             log.warning("a task was not added", problem=error.message)
         return changed
@@ -140,9 +142,8 @@ class TaskKeeper:
             stated = [
                 self._add_objective(connection, conversation, each, message) for each, message in objectives
             ]
-            return stated + [
-                self._apply(connection, conversation, each, message) for each, message in accepted
-            ]
+            applied = [self._apply(connection, conversation, each, message) for each, message in accepted]
+            return [*stated, *filter(None, applied)]
 
         await conclude(self._parts.database, self._hub, job, reading, apply)
 
@@ -213,11 +214,17 @@ class TaskKeeper:
     def _apply(
         self, connection: apsw.Connection, conversation: Conversation, change: Change, message: int
     ) -> str:
+        """Store a change; returns the task's id, or "" if a BREAKPOINT keeps it from being done."""
         if change.op in ("add", "add_item"):
             parent = change.id if change.op == "add_item" else None
             level: Level = "checklist" if parent else "task"
             return self._add(connection, self._new(conversation, message, change.title, level, parent))
         task = get_task(connection, change.id, conversation.owner)
+        question = unanswered(connection, task) if change.op == "done" else None
+        if question is not None:
+            text = f"`{task.id}` stays open: it waits at a BREAKPOINT: {question}"
+            add_notice(connection, task.owner, task.id, text, f"done {message}", time.time())
+            return ""
         save_task(
             connection,
             msgspec.structs.replace(task, state=change.op, message=message, updated_at=time.time()),

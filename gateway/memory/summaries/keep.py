@@ -11,10 +11,15 @@ from collections.abc import Callable, Sequence, Set
 
 from msgspec import Struct
 
+from gateway.base.stems import stem
 from gateway.memory.summaries.items import SENTENCE_END, Sentences, contains, items
 
 _OPEN_TASK = re.compile(r"\b(?:TODO|FIXME)\b|(?<!\w)\[ \]", re.I)
 _LONGEST_PIN = 240
+# A summary without its pins has this share of the names, numbers and identifiers, if there are more than a few.
+_LEAST_TOLD = 0.25
+_FEW = 3
+_WORD = re.compile(r"[^\W\d_]{4,}")
 _ASSISTANT_LINE = re.compile(r"^Assistant: .*$", re.M)
 # Where a clause ends, with a space after it: "18:45" is one number.
 _CLAUSE_END = re.compile(r"[,;:]\s|\s(?:and|but|while|và|còn|nhưng)\s", re.I)
@@ -27,11 +32,15 @@ _NAME_LIKE = re.compile(r"[^\W\d_]\w*")
 
 
 class SourceCheck(Struct, frozen=True):
-    """Lines to pin, items that are lost even so, and the share of the wanted items that are not."""
+    """Lines to pin, items that are lost even so, and the share of the wanted items that are not.
+
+    ``vapid``: without its pins, the summary says next to nothing of its source.
+    """
 
     pins: list[str]
     lost: list[str]
     share: float
+    vapid: bool
 
 
 def check(
@@ -71,7 +80,16 @@ def check(
         room -= needed
         pins.append(line)
         pinned = "\n".join(pins)
-    return SourceCheck(pins, lost, 1.0 - len(lost) / max(1, len(due), len(lost)))
+    told = sum(contains(summary, item) for item in due)
+    vapid = told < len(due) * _LEAST_TOLD if len(due) > _FEW else not (told or _shares_words(source, summary))
+    return SourceCheck(pins, lost, 1.0 - len(lost) / max(1, len(due), len(lost)), vapid)
+
+
+def _shares_words(source: str, summary: str) -> bool:
+    """Whether at least half of the summary's longer words are in its source."""
+    said = {stem(word) for word in _WORD.findall(source)}
+    words = {stem(word) for word in _WORD.findall(summary)}
+    return 2 * len(words & said) >= len(words)
 
 
 def supported(lines: Sequence[str], summary: str) -> str:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import MutableMapping, Sequence
+from functools import partial
 
 import msgspec
 import structlog
@@ -83,8 +84,8 @@ class SummarySource(Struct, frozen=True, kw_only=True):
 
     @property
     def said(self) -> list[str]:
-        """The lines whose names and numbers a summary may join. In code, the lines of a message belong together."""
-        folded = [line for fold in self.folds for line in re.split(r"\n| … ", self.fold_text(fold))]
+        """The texts whose names and numbers a summary may join: sentences of summaries, lines, in code messages."""
+        folded = [line for fold in self.folds for line in re.split(r"\n|(?<=[.!?…])\s", self.fold_text(fold))]
         return folded + [
             f"{message.speaker or message.role.capitalize()}: {line}"
             for message in self.spoken
@@ -310,11 +311,7 @@ class Summarizer:
         """The draft, or why it is rejected."""
         if not written.strip():
             return "it is empty"
-
-        def cost(text: str) -> int:
-            return _cost(text, letters)
-
-        text = written
+        cost, text = partial(_cost, letters=letters), written
         if prompt.schema is None:
             text = cut_at_sentence(written, compaction.target_tokens, cost)
         elif decoded(written) is None:
@@ -335,8 +332,10 @@ class Summarizer:
             wanted = await _picked(source.text, compaction.target_tokens, letters, source)
         # In a thread, because a message may have megabytes.
         kept = await asyncio.to_thread(
-            check, source.text, text, speakers=speakers, wanted=wanted, room=room, cost=cost
+            check, source.text, readable(text), speakers=speakers, wanted=wanted, room=room, cost=cost
         )
+        if kept.vapid:
+            return "it says next to nothing of its source"
         if wanted is not None and kept.share < _LEAST_KEPT:
             return f"it lost {len(kept.lost)} names, numbers or tasks that an extract keeps, too many to pin"
         [tokens] = await self._model.count(["\n".join([text, *(f"- {pin}" for pin in kept.pins)])])

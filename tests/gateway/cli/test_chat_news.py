@@ -84,6 +84,7 @@ def test_a_chat_shows_what_happens_behind_it(url: str, environment: dict[str, st
         assert re.search(r"title +Apples\b", typed(chat, "/set title Apples"))
         assert re.search(r"policy +rounds\b", typed(chat, "/set policy rounds"))
         assert re.search(r"title +Apples\b.*policy +rounds\b", typed(chat, "/set"), re.S)
+        assert re.search(r"participants +Anna, Bob\b", typed(chat, "/set participants Anna, Bob"))
         assert "unknown field `colour`" in typed(chat, "/set colour red")
         assert "/rollover" in typed(chat, "/help")
         assert "there is no command /nonsense" in typed(chat, "/nonsense")

@@ -76,6 +76,13 @@ async def test_a_quote_comes_with_what_was_decided_later(database: Database) -> 
     assert quotes.block.text.index("18th") < quotes.block.text.index("25th")
 
 
+async def test_a_quote_without_a_time_has_no_date(database: Database) -> None:
+    await fill(database, [pair["said"] for pair in SET["pair"]])
+    await database.write(lambda c: c.execute("UPDATE messages SET created_at = 0").fetchall())  # imported
+    quotes = await recalled(database, history(database), SET["pair"][0]["asked"])
+    assert quotes is not None and "- undated, Ann: " in quotes.block.text and "1970" not in quotes.block.text
+
+
 async def test_messages_from_before_the_index_are_found(tmp_path: Path) -> None:
     path = tmp_path / "hearth.db"
     old = apsw.Connection(str(path))

@@ -38,6 +38,17 @@ def test_what_is_lost_is_pinned_in_its_sentence() -> None:
         assert item in text, item
 
 
+def test_pins_alone_make_no_summary() -> None:
+    said = {
+        "Same story, different ending.": True,
+        "Ann and Bob spoke.": True,
+        "The train to Huế leaves at 18:45; Ann mailed ann@example.org.": False,
+    }
+    assert {text: check(SOURCE, text, room=200, cost=words).vapid for text in said} == said
+    assert not check("User: hello there, my friend", "A friendly hello there.", room=9, cost=words).vapid
+    assert check("User: hello there, my friend", "Demonstration.", room=9, cost=words).vapid
+
+
 def test_without_room_the_loss_is_told() -> None:
     kept = check(SOURCE, "They spoke.", room=0, cost=words)
     assert kept.pins == [] and "18:45" in kept.lost

@@ -239,7 +239,7 @@ async def test_a_message_larger_than_the_context_is_read_in_parts(
     compacting: Client, inference: ScriptedInference
 ) -> None:
     name = await start(compacting)
-    said = await say(compacting, name, "The code is 4711. " * 1500)
+    said = await say(compacting, name, "The house is 4711. " * 1500)
     assert said["message"]["text"] == "So be it."
     assert any("too long" in each["why"] for each in said["budget"]["left_out"])
     log = (await compacting.get(f"/v1/conversations/{name}/messages")).json()["data"]

@@ -18,7 +18,6 @@ import pytest
 from gateway.config.settings import Settings
 from gateway.inference.interface import GenerateCall, HostHealth
 from gateway.inference.speed import Speed
-from gateway.memory.compose import HEADINGS
 from gateway.memory.summaries.extract import EXTRACT_VERSION
 from gateway.store.db import Database
 from gateway.store.keys import create_key, revoke_key
@@ -301,26 +300,6 @@ async def test_a_rejected_summary_is_not_tried_again_in_the_same_run(
             await until(news, "compacted")
             asked = Counter(text_of(call) for call in inference.calls if summarizing(call))
             assert max(asked.values()) == 1  # the second attempt asks for fewer words
-
-
-async def test_a_model_that_repeats_what_it_reads_repeats_no_heading(
-    settings: Settings, inference: Patient
-) -> None:
-    inference.script = lambda call: ["Trees need water."] if summarizing(call) else ["So be it."]
-    inference.may_go_on.set()
-    async with (
-        live(changed(settings, "memory", window_messages=6, window_summarized=4), inference) as server,
-        httpx2.AsyncClient(base_url=server.url, timeout=30) as client,
-    ):
-        name = await start(client, policy="window")
-        async with listening(client, name) as news:
-            for number in range(10):
-                await say(client, name, f"The tree in the yard needs water again, number {number} of ours.")
-                if number % 3 == 2:
-                    await until(news, "compacted", number // 3 + 1)
-        read = [text_of(call) for call in inference.calls if text_of(call).startswith("Summarize the conv")]
-        assert any("Trees need water." in text for text in read), "the rolling summary goes on"
-        assert not [text for text in read for heading in HEADINGS.values() if heading in text]
 
 
 @pytest.mark.parametrize("first", ["revoked", "made"])

@@ -83,9 +83,14 @@ async def test_today_is_in_the_prompt_and_other_days_when_mentioned(
     done = {"state": "done"}
     refused = await client.patch(f"/v1/tasks/{today['id']}", json=done)
     assert (refused.status_code, refused.json()["error"]["code"]) == (409, "open_breakpoint")
+    name = await start(client)
+    await say(client, name, "I watered the plants")
+    assert (await client.get(f"/v1/tasks/{today['id']}")).json()["state"] == "open", "nor by word of mouth"
+    [told] = (await client.post("/v1/notices")).json()["data"]
+    assert told["text"] == f"`{today['id']}` stays open: it waits at a BREAKPOINT: Which?"
     for each in (item, today):
         assert (await client.patch(f"/v1/tasks/{each['id']}", json=done)).status_code == 200
-    name = await start(client)
+    inference.calls.clear()
     said = await say(client, name, "Hello")
     assert said["budget"]["blocks"]["tasks"] > 0
     prompt = text_of(next(call for call in inference.calls if call.lane == "interactive"))
@@ -98,13 +103,13 @@ async def test_today_is_in_the_prompt_and_other_days_when_mentioned(
 
 async def test_updates_are_read_from_what_the_user_says(client: Client) -> None:
     name = await start(client)
-    await say(client, name, "Please remind me to buy milk today.")
+    await say(client, name, "Please remind me to call Dr. Okafor about the milk today.")
     for _ in range(int(PATIENCE / 0.02)):
         found = (await client.get("/v1/tasks?day=today")).json()["data"]
         if found:
             break
         await asyncio.sleep(0.02)
-    assert [each["title"] for each in found] == ["Buy milk"]
+    assert [each["title"] for each in found] == ["Call Dr. Okafor about the milk"]
     assert (found[0]["conversation"], found[0]["message"]) == (name, 1)
 
 

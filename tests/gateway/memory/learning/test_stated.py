@@ -30,6 +30,12 @@ STATED = [
     ("I'm allergic to nuts, what can I bake?", ["allergy: nuts: The user is allergic to nuts."]),
     ("Con gái tôi tên An, 16 tuổi.", ["con_gai: an: Con gái người dùng tên An."]),
     ("I'm Nora, I teach chemistry", ["name: The user is Nora.", "job: The user teaches chemistry."]),
+    ("oh I like loud", []),
+    ("Oh, I love it here. I live in Bonn", ["home_city: The user lives in Bonn."]),
+    ("ồ mình thích ồn", []),
+    ("I work for Dr. Okafor and I live in Bonn", [
+        "workplace: The user works for Dr. Okafor.", "home_city: The user lives in Bonn.",
+    ]),
     ("I'm German, I live in Bonn", ["home_city: The user lives in Bonn."]),
     ("I live in Huế, don't I?", []),
     ("I live in Rome.\nMy boss wrote:\nI live in Zurich.", ["home_city: The user lives in Rome."]),
