@@ -232,12 +232,19 @@ def impact(connection: apsw.Connection, project: str, name: str, depth: int = 3)
     )
 
 
-def search(connection: apsw.Connection, project: str, query: str, limit: int) -> list[Hit]:
-    """Parts of code and documents by their words, and definitions by their names, fused."""
+def search(
+    connection: apsw.Connection, project: str, query: str, limit: int, near: Sequence[Hit] = ()
+) -> list[Hit]:
+    """Parts by their words, definitions by their names, and what is ``near`` by meaning, fused."""
     worded, by_name = by_words(connection, project, query, limit), named(connection, project, query)[:limit]
-    keys = {(hit.path, hit.line): hit for hit in [*by_name, *worded]}
-    rankings = [[(hit.path, hit.line) for hit in each] for each in (worded, by_name)]
-    return [keys[key] for key, _ in fuse(rankings, K_SEARCH)][:limit]
+    return merged([worded, by_name, near])[:limit]
+
+
+def merged(rankings: Sequence[Sequence[Hit]]) -> list[Hit]:
+    """Reciprocal rank fusion."""
+    found = {(hit.path, hit.line): hit for ranking in reversed(rankings) for hit in ranking}
+    keys = [[(hit.path, hit.line) for hit in ranking] for ranking in rankings]
+    return [found[key] for key, _ in fuse(keys, K_SEARCH)]
 
 
 def by_words(connection: apsw.Connection, project: str, query: str, limit: int) -> list[Hit]:

@@ -181,7 +181,8 @@ async def found_parts(
 ) -> FoundParts:
     """Parts of the project and facts about the caller, fused."""
     owner, root = request.owner, Path(project.path)
-    hits = await request.read(lambda c: queries.search(c, project.id, query, limit))
+    near = await request.services.nearness.hits(project.id, query, limit, owner)
+    hits = await request.read(lambda c: queries.search(c, project.id, query, limit, near))
     scopes = [("owner", ""), ("project", project.id), ("project", project.name)]
     facts = await request.read(lambda c: search_facts(c, owner, scopes, query, limit))  # type: ignore[arg-type]
 
