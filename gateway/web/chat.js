@@ -123,11 +123,17 @@ async function erase() {
 
 async function settings() {
   const talk = shown;
-  const [title, policy] = [byId("settings-title"), byId("settings-policy")];
-  [title.value, policy.value] = [talk.conversation.title, talk.conversation.policy];
-  if (!(await answered(byId("settings-dialog")))) return;
+  const [title, policy, project] = ["title", "policy", "project"].map((name) => byId(`settings-${name}`));
   try {
-    await talk.change({ title: title.value.trim(), policy: policy.value });
+    const projects = (await call("GET", "/v1/projects")).data;
+    const bound = talk.conversation.project;
+    if (bound && !projects.some((each) => each.id === bound)) projects.push({ id: bound, name: "(no longer registered)" });
+    const choices = [{ id: "", name: "None" }, ...projects].map((each) => h("option", { value: each.id }, each.name));
+    project.replaceChildren(...choices);
+    [title.value, policy.value, project.value] = [talk.conversation.title, talk.conversation.policy, bound ?? ""];
+    if (!(await answered(byId("settings-dialog")))) return;
+    const changed = project.value === (bound ?? "") ? {} : { project: project.value || null };
+    await talk.change({ title: title.value.trim(), policy: policy.value, ...changed });
     list.replace(talk.conversation);
   } catch (error) {
     talk.end.replaceChildren(problem(error, settings));
