@@ -15,6 +15,7 @@ from gateway.code import queries
 from gateway.code.asked import known_answer
 from gateway.code.meaning import Nearness
 from gateway.code.parts import headings, is_test
+from gateway.code.quoting import formal_answer, quoted_answer
 from gateway.code.source import lines_of
 from gateway.store.code import graph, projects
 from gateway.store.code.files import FileRow, file_at
@@ -62,7 +63,16 @@ class ProjectPages:
 
     async def known(self, question: str) -> KnownAnswer | None:
         """The answer of the code graph, for questions about callers, definitions and the like."""
-        return await self._database.read(lambda c: known_answer(c, self._project.id, question))
+        return await self._database.read(
+            lambda c: known_answer(c, self._project.id, question) or formal_answer(c, self._project, question)
+        )
+
+    async def quoted(self, question: str) -> KnownAnswer:
+        """The same, and a quotation or a refusal for other questions."""
+        if known := await self.known(question):
+            return known
+        near = await self._nearness.hits(self._project.id, question, _HITS_NEAR)
+        return await self._database.read(lambda c: quoted_answer(c, self._project, question, near))
 
     async def fetch(self, title: str) -> Page:
         """The file at that path. Raises NotFoundError, also when it has just vanished."""

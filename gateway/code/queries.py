@@ -19,6 +19,7 @@ from gateway.store.code import graph
 from gateway.store.code.graph import CodeUse, Hit, Place
 
 LIMIT = 500  # rows of a group
+_COMPARED = 50  # hits at least, so that there are others to put before tests
 _TEST_PLACES = 10  # that a test loses in a ranking
 _NAMED = 100  # definitions of one name that a search looks at
 _SHORT = 2  # characters of a word that says nothing
@@ -249,7 +250,7 @@ def merged(rankings: Sequence[Sequence[Hit]]) -> list[Hit]:
 
 def by_words(connection: apsw.Connection, project: str, query: str, limit: int) -> list[Hit]:
     """Parts that hold words of the query, best first; tests only before what is far worse."""
-    found = graph.found_by_text(connection, project, fts.words(spelled(query)), 2 * limit)
+    found = graph.found_by_text(connection, project, fts.words(spelled(query)), max(2 * limit, _COMPARED))
     ranked = sorted(enumerate(found), key=lambda each: each[0] + _TEST_PLACES * is_test(each[1].path))
     return [hit for _, hit in ranked][:limit]
 
