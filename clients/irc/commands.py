@@ -19,7 +19,7 @@ from clients.irc.wire import NICK, is_channel
 _MAX_SOURCES = 3
 _QUIET_MINUTES = 30
 # Fields of a conversation that admins change. Its kind stays `channel`: that keeps its facts in the channel.
-_SETTABLE = ("title", "policy", "time_zone", "instructions")
+_SETTABLE = ("title", "policy", "time_zone", "instructions", "project")
 
 log = structlog.get_logger(__name__)
 

@@ -16,6 +16,7 @@ from gateway.api.recording.recorder import Recorder
 from gateway.api.streaming.streams import Drain
 from gateway.ask.flow import AskFlow
 from gateway.base.supervised import Supervision
+from gateway.code.meaning import Nearness
 from gateway.config.settings import Settings
 from gateway.inference.embedding import Embedder
 from gateway.inference.interface import Inference
@@ -61,6 +62,11 @@ class Services:
     def model(self) -> ResolvedModel:
         """The chat model that serves now."""
         return self.served.current
+
+    @property
+    def nearness(self) -> Nearness:
+        """Search of projects by meaning."""
+        return Nearness(self.database, self.search.queries if self.search is not None else None)
 
 
 def services_of_scope(scope: Scope) -> Services:

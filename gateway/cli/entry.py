@@ -5,9 +5,9 @@ from __future__ import annotations
 import signal
 
 
-def main() -> None:
+def main(program: str = "hearth") -> None:
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     # Imported late: the line above comes first.
     from gateway.cli.main import main as run_command_line
 
-    run_command_line()
+    run_command_line(program)

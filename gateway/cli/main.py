@@ -90,7 +90,7 @@ def _print_version(ctx: click.Context, _parameter: click.Parameter, wanted: bool
         ctx.exit()
 
 
-@click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=_LazyGroup)
 @click.option(
     "--version",
     is_flag=True,
@@ -103,11 +103,18 @@ def cli() -> None:
     """A self-hosted inference server: answers from a wiki and chat on a local model."""
 
 
-def run(arguments: Sequence[str]) -> int:
-    """Run one command line and return its exit status. Expected errors become one line on stderr."""
+def run(arguments: Sequence[str], program: str = "hearth") -> int:
+    """Run one command line and return its exit status. Expected errors become one line on stderr.
+
+    ``program`` is the name in help and errors; `ctx` is the group `hearth context`.
+    """
     try:
         allow_interrupts()
-        result = cli.main(list(arguments), prog_name="hearth", standalone_mode=False)
+        command = cli.get_command(click.Context(cli), "context") if program == "ctx" else cli
+        assert command is not None
+        result = command.main(
+            list(arguments), prog_name=program, standalone_mode=False, help_option_names=["-h", "--help"]
+        )
         sys.stdout.flush()
     except click.ClickException as error:
         shown = io.StringIO()
@@ -133,12 +140,12 @@ def run(arguments: Sequence[str]) -> int:
     return result if isinstance(result, int) else 0
 
 
-def main() -> None:
+def main(program: str = "hearth") -> None:
     keep_files_private()
     ensure_streams()
     if isinstance(sys.stdin, io.TextIOWrapper):
         sys.stdin.reconfigure(errors="surrogateescape")  # as in arguments; refused where the text is used
-    sys.exit(run(sys.argv[1:]))
+    sys.exit(run(sys.argv[1:], program))
 
 
 if __name__ == "__main__":

@@ -22,8 +22,8 @@ _PLACES = 5  # definitions of one name
 
 _NAME = r"[`\"'“]?(?P<name>[A-Za-z_$][\w$]*(?:\.[\w$]+)*)(?:\(\))?[`\"'”]?"
 _KIND = r"(?:(?:the|this|a|an) )?(?:(?:functions?|methods?|class(?:es)?|hàm|lớp|phương thức) )?"
-_N = _KIND + _NAME
-_END = r"(?: (?:here|exactly|used|in (?:the|this) (?:code|project|codebase)))*[ ?.!]*"
+NAMED = _KIND + _NAME
+END = r"(?: (?:here|exactly|used|in (?:the|this) (?:code|project|codebase)))*[ ?.!]*"
 _WHO = (
     r"(?:who|(?:what|which)(?: (?:\w+ )?(?:functions?|methods?|class(?:es)?|files?|modules?|places?|code))?)"
 )
@@ -62,7 +62,7 @@ def _users(connection: apsw.Connection, project: str, name: str, asked: str) -> 
 
 
 def _used(found: queries.Callers, name: str, what: str) -> KnownAnswer:
-    lines: list[Cited | str] = [_at(place) for place in found.of[:_PLACES]]
+    lines: list[Cited | str] = [at(place) for place in found.of[:_PLACES]]
     if not (found.confirmed or found.possible or found.unresolved):
         lines.append(f"Nothing in this project {what} it.")
     lines += _group(f"Confirmed {what}", found.confirmed)
@@ -70,12 +70,12 @@ def _used(found: queries.Callers, name: str, what: str) -> KnownAnswer:
     lines += _group(
         f"Other {what} of the name `{_last(name)}`, on receivers that are not known", found.unresolved
     )
-    return _answer(lines)
+    return numbered(lines)
 
 
 def _callees(connection: apsw.Connection, project: str, name: str, asked: str) -> KnownAnswer:
     found = queries.callees(connection, project, name)
-    lines: list[Cited | str] = [_at(place) for place in found.of[:_PLACES]]
+    lines: list[Cited | str] = [at(place) for place in found.of[:_PLACES]]
     for title, rows in (("It calls", found.confirmed), ("Possibly also", found.possible)):
         lines += _group(title, rows, lambda use: f"`{use.target}`")
     outside = list(dict.fromkeys(f"`{use.external}`" for use in found.external))
@@ -83,18 +83,18 @@ def _callees(connection: apsw.Connection, project: str, name: str, asked: str) -
         lines.append(f"From other packages: {', '.join(outside[: 2 * _SHOWN])}{_more(outside, 2 * _SHOWN)}")
     if len(lines) == len(found.of[:_PLACES]):
         lines.append("It calls nothing that is known.")
-    return _answer(lines)
+    return numbered(lines)
 
 
 def _definition(connection: apsw.Connection, project: str, name: str, asked: str) -> KnownAnswer:
     found = [place for place in queries.find(connection, project, name) if place.kind != "lambda"]
     lines: list[Cited | str] = []
     for place in found[:_PLACES]:
-        lines.append(_at(place))
+        lines.append(at(place))
         lines += [f"    {text}" for text in (place.signature, place.doc.split("\n\n")[0].strip()) if text]
     if len(found) > _PLACES:
         lines.append(f"{len(found) - _PLACES} more definitions have this name.")
-    return _answer(lines)
+    return numbered(lines)
 
 
 def _purpose(connection: apsw.Connection, project: str, name: str, asked: str) -> KnownAnswer | None:
@@ -108,34 +108,34 @@ def _purpose(connection: apsw.Connection, project: str, name: str, asked: str) -
 def _below(connection: apsw.Connection, project: str, name: str, asked: str) -> KnownAnswer:
     found = queries.subclasses(connection, project, name)
     places = queries.find(connection, project, name)
-    lines: list[Cited | str] = [_at(place) for place in places[:_PLACES]]
+    lines: list[Cited | str] = [at(place) for place in places[:_PLACES]]
     lines.append(f"{len(found)} classes below it:" if found else "No class of this project inherits from it.")
-    lines += [_at(place, "- ") for place in found[:_SHOWN]]
-    return _answer([*lines, *_rest(found)])
+    lines += [at(place, "- ") for place in found[:_SHOWN]]
+    return numbered([*lines, *_rest(found)])
 
 
 def _importers(connection: apsw.Connection, project: str, name: str, asked: str) -> KnownAnswer:
     found = queries.imports(connection, project, name)
-    lines: list[Cited | str] = [_at(place) for place in found.of[:_PLACES]]
+    lines: list[Cited | str] = [at(place) for place in found.of[:_PLACES]]
     lines += _group("Imported by", found.imported_by) or ["Nothing in this project imports it."]
-    return _answer(lines)
+    return numbered(lines)
 
 
 def _affected(connection: apsw.Connection, project: str, name: str, asked: str) -> KnownAnswer:
     found = queries.impact(connection, project, name)
-    lines: list[Cited | str] = [_at(place) for place in found.of[:_PLACES]]
+    lines: list[Cited | str] = [at(place) for place in found.of[:_PLACES]]
     count = (
         f"{len(found.reached)} definitions in {len(found.files)} files depend on it, up to three calls away:"
     )
     lines.append(count if found.reached else "Nothing in this project is known to depend on it.")
     for each in found.reached[: 2 * _SHOWN]:
-        lines.append(_at(each.place, f"- {each.distance} call{'s' if each.distance > 1 else ''} away: "))
-    return _answer([*lines, *_rest(found.reached, 2 * _SHOWN)])
+        lines.append(at(each.place, f"- {each.distance} call{'s' if each.distance > 1 else ''} away: "))
+    return numbered([*lines, *_rest(found.reached, 2 * _SHOWN)])
 
 
 Answer = Callable[[apsw.Connection, str, str, str], KnownAnswer | None]
 _FORMS: list[tuple[re.Pattern[str], Answer]] = [
-    (re.compile(form.replace("NAME", _N) + _END, re.IGNORECASE), answer)
+    (re.compile(form.replace("NAME", NAMED) + END, re.IGNORECASE), answer)
     for form, answer in (
         (rf"{_WHO} (?:\w+ )?(?:calls?|invokes?) NAME", _callers),
         (rf"{_SHOW}callers? of NAME", _callers),
@@ -175,7 +175,7 @@ def _last(name: str) -> str:
     return name.rpartition(".")[2]
 
 
-def _at(place: Place, before: str = "") -> Cited:
+def at(place: Place, before: str = "") -> Cited:
     what = f" is a {place.kind}" if not before else ""
     text = f"{before}`{place.name}`{what} in {place.path}, line {place.line}"
     return Cited(text, place.path, place.line, place.name)
@@ -203,7 +203,7 @@ def _more(rows: Sequence[object], shown: int) -> str:
     return f" and {len(rows) - shown} more" if len(rows) > shown else ""
 
 
-def _answer(lines: Iterable[Cited | str]) -> KnownAnswer:
+def numbered(lines: Iterable[Cited | str]) -> KnownAnswer:
     """Number the places in their order."""
     text, sources = [], list[KnownSource]()
     for line in lines:

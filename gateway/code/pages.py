@@ -13,7 +13,9 @@ import apsw
 from gateway.base.errors import NotFoundError
 from gateway.code import queries
 from gateway.code.asked import known_answer
+from gateway.code.meaning import Nearness
 from gateway.code.parts import headings, is_test
+from gateway.code.quoting import formal_answer, quoted_answer
 from gateway.code.source import lines_of
 from gateway.store.code import graph, projects
 from gateway.store.code.files import FileRow, file_at
@@ -23,21 +25,22 @@ from gateway.wiki.source import Hits, KnownAnswer, Page, PageRef, Section, Site,
 
 _LAST = 1 << 30
 _HITS_COMPARED = 200
+_HITS_NEAR = 30
 _LIKE_CODE = re.compile(r"\w[_.]\w|^_|[a-z][A-Z]|\(\)|`")
 
 
-async def project_pages(database: Database, which: str) -> ProjectPages:
+async def project_pages(database: Database, which: str, nearness: Nearness) -> ProjectPages:
     """The pages of the project with this id or name. Raises NotFoundError."""
     project = await database.read(lambda c: projects.project_of(c, which))
     await database.write(lambda c: projects.touch_project(c, project.id))
-    return ProjectPages(database, project)
+    return ProjectPages(database, project, nearness)
 
 
 class ProjectPages:
     """A :class:`gateway.wiki.source.WikiSource` over one project. Text is read from the files as they are now."""
 
-    def __init__(self, database: Database, project: projects.CodeProject) -> None:
-        self._database, self._project = database, project
+    def __init__(self, database: Database, project: projects.CodeProject, nearness: Nearness) -> None:
+        self._database, self._project, self._nearness = database, project, nearness
 
     async def search_titles(self, term: str, limit: int) -> list[PageRef]:
         """Files that define a name in the term. Plain words of a question are no names."""
@@ -46,10 +49,12 @@ class ProjectPages:
         return _refs(await self._database.read(lambda c: queries.named(c, self._project.id, term)), limit)
 
     async def search_text(self, term: str, limit: int) -> Hits:
-        """Files by their words. Documents are written for readers, so they come first; tests come last."""
-        found = await self._database.read(
+        """Files by words and meaning. Documents are written for readers, so they come first; tests come last."""
+        near = await self._nearness.hits(self._project.id, term, _HITS_NEAR)
+        worded = await self._database.read(
             lambda c: queries.by_words(c, self._project.id, term, _HITS_COMPARED)
         )
+        found = queries.merged([worded, near])
         documents = [hit for hit in found if hit.kind == "document"]
         code = [hit for hit in found if hit.kind == "code" and not is_test(hit.path)]
         tests = [hit for hit in found if hit.kind == "code" and is_test(hit.path)]
@@ -58,7 +63,16 @@ class ProjectPages:
 
     async def known(self, question: str) -> KnownAnswer | None:
         """The answer of the code graph, for questions about callers, definitions and the like."""
-        return await self._database.read(lambda c: known_answer(c, self._project.id, question))
+        return await self._database.read(
+            lambda c: known_answer(c, self._project.id, question) or formal_answer(c, self._project, question)
+        )
+
+    async def quoted(self, question: str) -> KnownAnswer:
+        """The same, and a quotation or a refusal for other questions."""
+        if known := await self.known(question):
+            return known
+        near = await self._nearness.hits(self._project.id, question, _HITS_NEAR)
+        return await self._database.read(lambda c: quoted_answer(c, self._project, question, near))
 
     async def fetch(self, title: str) -> Page:
         """The file at that path. Raises NotFoundError, also when it has just vanished."""

@@ -42,7 +42,7 @@ def headings(lines: list[str], language: str) -> list[Heading]:
         match = None if fenced or language != "markdown" else _MARKDOWN.match(line)
         if match:
             found.append(Heading(number, len(match[1]), match[2]))
-        elif language == "rst" and number > 1 and _UNDERLINE.match(line):
+        elif language != "markdown" and number > 1 and _UNDERLINE.match(line):
             title = lines[number - 2].strip()
             if title and not _UNDERLINE.match(title) and len(line.rstrip()) >= len(title) - 1:
                 levels += line[0] if line[0] not in levels else ""

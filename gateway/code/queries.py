@@ -19,6 +19,7 @@ from gateway.store.code import graph
 from gateway.store.code.graph import CodeUse, Hit, Place
 
 LIMIT = 500  # rows of a group
+_COMPARED = 50  # hits at least, so that there are others to put before tests
 _TEST_PLACES = 10  # that a test loses in a ranking
 _NAMED = 100  # definitions of one name that a search looks at
 _SHORT = 2  # characters of a word that says nothing
@@ -232,17 +233,24 @@ def impact(connection: apsw.Connection, project: str, name: str, depth: int = 3)
     )
 
 
-def search(connection: apsw.Connection, project: str, query: str, limit: int) -> list[Hit]:
-    """Parts of code and documents by their words, and definitions by their names, fused."""
+def search(
+    connection: apsw.Connection, project: str, query: str, limit: int, near: Sequence[Hit] = ()
+) -> list[Hit]:
+    """Parts by their words, definitions by their names, and what is ``near`` by meaning, fused."""
     worded, by_name = by_words(connection, project, query, limit), named(connection, project, query)[:limit]
-    keys = {(hit.path, hit.line): hit for hit in [*by_name, *worded]}
-    rankings = [[(hit.path, hit.line) for hit in each] for each in (worded, by_name)]
-    return [keys[key] for key, _ in fuse(rankings, K_SEARCH)][:limit]
+    return merged([worded, by_name, near])[:limit]
+
+
+def merged(rankings: Sequence[Sequence[Hit]]) -> list[Hit]:
+    """Reciprocal rank fusion."""
+    found = {(hit.path, hit.line): hit for ranking in reversed(rankings) for hit in ranking}
+    keys = [[(hit.path, hit.line) for hit in ranking] for ranking in rankings]
+    return [found[key] for key, _ in fuse(keys, K_SEARCH)]
 
 
 def by_words(connection: apsw.Connection, project: str, query: str, limit: int) -> list[Hit]:
     """Parts that hold words of the query, best first; tests only before what is far worse."""
-    found = graph.found_by_text(connection, project, fts.words(spelled(query)), 2 * limit)
+    found = graph.found_by_text(connection, project, fts.words(spelled(query)), max(2 * limit, _COMPARED))
     ranked = sorted(enumerate(found), key=lambda each: each[0] + _TEST_PLACES * is_test(each[1].path))
     return [hit for _, hit in ranked][:limit]
 

@@ -141,8 +141,10 @@ def _reason(
 ) -> FoundFile | str | None:
     """The file, or why it is left out; None for one of a kind that is never indexed."""
     language = language_of(entry.name)
-    if language is None or not path.isprintable() or entry.is_symlink():
+    if language is None or entry.is_symlink():
         return None
+    if not path.isprintable():
+        return "with an unprintable name"
     if docs and is_code(language):
         return None
     if entry.name.endswith(SUFFIXES):

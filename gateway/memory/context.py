@@ -92,6 +92,7 @@ class Context(Struct, frozen=True, kw_only=True):
     situation: Situation
     composition: Composition
     quoted: Sequence[str] = ()  # conversations that the prompt quotes from
+    answer: str = ""  # the reply, where it needs no model
 
     @property
     def budget(self) -> ContextBudget:
@@ -190,9 +191,10 @@ class ContextBuilder:
             ],
         )
         quoted: Sequence[str] = ()
+        answer = ""
         if not compacting:  # what is recalled for one message must not cause a compaction
             code = await self._project(conversation, asked)
-            left_out = [*ingredients.left_out, *code.left_out]
+            left_out, answer = [*ingredients.left_out, *code.left_out], code.answer
             ingredients = msgspec.structs.replace(
                 ingredients, project=_named(code.blocks, "project"), left_out=left_out
             )
@@ -224,6 +226,7 @@ class ContextBuilder:
             situation=situation,
             composition=compose(ingredients, unlimited if compacting else budget),
             quoted=quoted,
+            answer=answer,
         )
 
     async def _with_history(

@@ -109,6 +109,42 @@ class MemoryModel:
                         return text, event.reason == "stop"
         raise AssertionError("a stream ends with its result or an error")
 
+    async def recite(self, call: GenerateCall, text: str) -> AsyncGenerator[GenerationEvent, None]:
+        """The events of a reply that needs no model, recorded."""
+        started_at = time.time()
+        yield Delta(id=call.id, text=text, tokens=0)
+
+        def record() -> RequestRecord:
+            return RequestRecord(
+                id=call.id,
+                kind="chat",
+                started_at=started_at,
+                seconds=time.time() - started_at,
+                status=200,
+                text=text_of(call.messages[-1]) if call.messages else "",
+                answer=text,
+                owner=self.owner,
+                model=self.model,
+                details={
+                    "conversation": self.conversation,
+                    "model": "not asked: the project's index answers",
+                },
+                conversation=self.conversation,
+            )
+
+        await finish(self.record(record))
+        yield Finished(
+            id=call.id,
+            reason="stop",
+            prompt_tokens=0,
+            cached_tokens=0,
+            completion_tokens=0,
+            queue_seconds=0.0,
+            prefill_seconds=0.0,
+            decode_seconds=0.0,
+            seed=0,
+        )
+
     async def stream(
         self,
         call: GenerateCall,

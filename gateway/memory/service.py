@@ -255,6 +255,8 @@ class Conversations:
         try:
             model = parts.model(conversation)
             stream = model.stream(generate, filled, context.quoted, disclosed)
+            if context.answer:
+                stream = model.recite(generate, context.answer)
             async with aclosing(stream) as events:
                 async for event in events:
                     if isinstance(event, Delta) and event.text:

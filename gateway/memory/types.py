@@ -69,10 +69,14 @@ class Character(Struct, frozen=True, kw_only=True):
 
 
 class Offer(Struct, frozen=True):
-    """Blocks for a prompt, named ``facts``, ``tasks``, ``recalled`` or ``project``, and what exceeded their budgets."""
+    """Blocks for a prompt, named ``facts``, ``tasks``, ``recalled`` or ``project``, and what exceeded their budgets.
+
+    ``answer`` replaces the model's reply.
+    """
 
     blocks: list[Block] = []
     left_out: list[LeftOut] = []
+    answer: str = ""
 
 
 class BudgetReport(Struct, frozen=True, kw_only=True):

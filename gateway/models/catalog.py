@@ -105,8 +105,13 @@ class ResolvedModel(Struct, frozen=True, kw_only=True):
     @property
     def standing_memory(self) -> bool:
         """:attr:`FlowDefaults.standing_memory`, or whether the model is no small one, as far as its file says."""
-        chosen, known = self.defaults.standing_memory, self.trained_context is not None
-        return chosen if chosen is not None else not known or self.size_bytes >= _SMALL_BYTES
+        chosen = self.defaults.standing_memory
+        return chosen if chosen is not None else not self.small
+
+    @property
+    def small(self) -> bool:
+        """Whether the model is a small one, as far as its file says."""
+        return self.trained_context is not None and self.size_bytes < _SMALL_BYTES
 
 
 class ModelRow(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

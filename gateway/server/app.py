@@ -51,6 +51,7 @@ from gateway.ask.flow import AskFlow
 from gateway.ask.run import FlowParts
 from gateway.base.resources import sample_wiki
 from gateway.base.supervised import Supervision
+from gateway.code.meaning import CodeDocuments
 from gateway.code.watch import ProjectWatcher
 from gateway.config.settings import Settings
 from gateway.inference.embedding import Embedder, OptionalHost
@@ -311,7 +312,12 @@ def open_search(
     embedder: Embedder,
 ) -> VectorSearch | None:
     """Search by vectors, if there is an embedding model. Its indexer is started once everything else is open."""
-    documents: list[DocumentSource] = [FactDocuments(), MessageDocuments(), *wiki_documents(settings)]
+    documents: list[DocumentSource] = [
+        FactDocuments(),
+        MessageDocuments(),
+        *wiki_documents(settings),
+        CodeDocuments(),
+    ]
     search = make_search(
         settings, database, embedder, documents, lambda: inference.health().open_requests > 0
     )

@@ -111,6 +111,7 @@ def use_space(connection: apsw.Connection, space: Space) -> bool:
         make_table(connection, tables, space.dimensions)
     connection.execute("DELETE FROM fact_vectors")
     connection.execute("DELETE FROM message_vectors")
+    connection.execute("DELETE FROM code_vectors")
     return known is not None
 
 

@@ -121,17 +121,23 @@ async function erase() {
   }
 }
 
-const SETTINGS = ["title", "policy", "kind", "instructions", "assistant", "participants", "time_zone"];
+const SETTINGS = ["title", "policy", "kind", "instructions", "assistant", "participants", "time_zone", "project"];
 
 async function settings() {
   const talk = shown;
   const before = { ...talk.conversation, participants: talk.conversation.participants.join(", ") };
-  for (const name of SETTINGS) byId(`settings-${name}`).value = before[name] ?? "";
-  if (!(await answered(byId("settings-dialog")))) return;
-  const fields = SETTINGS.map((name) => [name, byId(`settings-${name}`).value.trim()]);
-  const changed = Object.fromEntries(fields.filter(([name, value]) => value !== (before[name] ?? "")));
-  if ("participants" in changed) changed.participants = changed.participants.split(",").map((each) => each.trim()).filter(Boolean);
   try {
+    const projects = (await call("GET", "/v1/projects")).data;
+    const bound = before.project;
+    if (bound && !projects.some((each) => each.id === bound)) projects.push({ id: bound, name: "(no longer registered)" });
+    const choices = [{ id: "", name: "None" }, ...projects].map((each) => h("option", { value: each.id }, each.name));
+    byId("settings-project").replaceChildren(...choices);
+    for (const name of SETTINGS) byId(`settings-${name}`).value = before[name] ?? "";
+    if (!(await answered(byId("settings-dialog")))) return;
+    const fields = SETTINGS.map((name) => [name, byId(`settings-${name}`).value.trim()]);
+    const changed = Object.fromEntries(fields.filter(([name, value]) => value !== (before[name] ?? "")));
+    if ("participants" in changed) changed.participants = changed.participants.split(",").map((each) => each.trim()).filter(Boolean);
+    if ("project" in changed) changed.project ||= null;
     await talk.change(changed);
     list.replace(talk.conversation);
   } catch (error) {

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import socket
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -205,3 +207,33 @@ def test_a_reranker_scores_the_passages(tmp_path: Path, demo_model: str, tiny_re
     assert result["timings"]["rerank"] > 0
     assert server.health()["rerank"]["host"]["state"] == "ready"
     assert server.stop() == 0
+
+
+def test_a_small_model_leaves_to_the_index_what_it_would_garble(
+    start_server: StartServer, tmp_path: Path
+) -> None:
+    root = tmp_path / "shop"
+    root.mkdir()
+    (root / "basket.py").write_text("def total(basket):\n    return sum(basket)\n")
+    (root / "guide.md").write_text("# Guide\n\nRun the shop with `shop serve`.\n")
+    command = [sys.executable, "-m", "gateway.cli.main", "context", "add", str(root)]
+    subprocess.run([*command, "--data-dir", str(tmp_path / "data0")], check=True, timeout=60)
+    server = start_server()
+
+    def ask(question: str) -> tuple[str, list[str]]:
+        reply = server.client.post("/ask", json={"question": question, "project": "shop"}).json()
+        return reply["answer"], [each["url"] for each in reply["citations"]]
+
+    answer, places = ask("How do I run the shop?")
+    assert "Run the shop with `shop serve`." in answer
+    assert places == ["guide.md:3"]
+    assert "do not say this" in ask("Who painted the Mona Lisa?")[0]
+
+    talk = server.client.post("/v1/conversations", json={"project": "shop"}).json()["id"]
+    messages = f"/v1/conversations/{talk}/messages"
+    sent = server.client.post(messages, json={"text": "What does total return?"}).json()
+    assert "- line 2: `return sum(basket)`" in sent["message"]["text"]
+    shown = [sys.executable, "-m", "gateway.cli.main", "log", "--json", "--data-dir", str(tmp_path / "data0")]
+    logged = subprocess.run(shown, check=True, timeout=60, capture_output=True, text=True).stdout
+    assert '"kind":"chat"' in logged
+    assert "return sum(basket)" in logged

@@ -89,6 +89,28 @@ def test_vectors_are_made_once_and_survive(
         again.stop()
 
 
+def test_a_project_is_searched_by_meaning_too(
+    start_server: StartServer, tmp_path: Path, minilm: Path
+) -> None:
+    root = tmp_path / "garage"
+    root.mkdir()
+    (root / "stock.py").write_text(
+        'def acquire(car):\n    """Buy an automobile from a dealer."""\n\n'
+        'def paint(wall):\n    """Give a wall another colour."""\n'
+    )
+    (root / "guide.md").write_text("# Opening hours\n\nWe are closed on Sundays.\n")
+    hearth(tmp_path / "data0", "context", "add", str(root))
+    server = start_server(env={"HEARTH_EMBEDDING__MODEL": str(minilm)})
+
+    def first(words: str) -> str:
+        reply = server.client.get("/v1/projects/garage/search", params={"q": words})
+        found = reply.raise_for_status().json()["data"]
+        return f"{found[0]['path']}:{found[0]['line']}" if found else ""
+
+    eventually(lambda: first("purchasing vehicles") == "stock.py:1", "the code was not found by meaning")
+    eventually(lambda: first("weekend shop visit") == "guide.md:1", "the document was not found by meaning")
+
+
 @pytest.mark.parametrize(
     ("env", "said"),
     [

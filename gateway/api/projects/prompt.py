@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import apsw
 
 from gateway.base.errors import NotFoundError
 from gateway.code import passages
+from gateway.code.meaning import Nearness
 from gateway.code.outline import Outline, outline
+from gateway.code.pages import ProjectPages
 from gateway.code.source import lines_of
 from gateway.memory.context import MemoryParts
 from gateway.memory.types import Block, LeftOut, Offer
@@ -20,6 +23,7 @@ _SHARE = 4  # the block takes at most one of so many parts of a prompt
 _MAP_SHARE = 4  # and the outline one of so many parts of the block
 _HITS, _CALLERS, _LINES = 4, 12, 60
 _LEAST_MAP = 50
+_NUMBERS = re.compile(r" \[\d+\]$", re.M)  # of citations, whose places are in the text as well
 
 
 class ProjectContext:
@@ -36,6 +40,10 @@ class ProjectContext:
             project = await self._parts.database.read(lambda c: projects.project_of(c, which))
         except NotFoundError:
             return Offer([], [LeftOut("project", "it is no longer registered (`hearth context list`)")])
+        if self._parts.served.current.small:  # it would garble what the index knows exactly
+            pages = ProjectPages(self._parts.database, project, Nearness(self._parts.database, None))
+            if known := await pages.known(asked):
+                return Offer(answer=_NUMBERS.sub("", known.text))
         root = Path(project.path)
         room = (await self._parts.budget()).limit // _SHARE
         # A short message that names nothing is often about what the one before it was about; the prompt has that.

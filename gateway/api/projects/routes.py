@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import apsw
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, to_builtins
 
 from gateway.api.http.endpoint import Endpoint, Handler
 from gateway.api.parsing.paging import query_of
@@ -106,12 +106,13 @@ class ShownDefinitions(Struct, frozen=True):
 
 
 class FoundPart(Struct, frozen=True, kw_only=True):
-    """A part of a file, or a fact about the caller; ``path`` of a fact is its key."""
+    """A part of a file, whose lines to ``shown_to`` are ``text``, or a fact about the caller, whose key is ``path``."""
 
     kind: Literal["code", "document", "fact"]
     path: str
     line: int
     end_line: int
+    shown_to: int
     text: str
 
 
@@ -181,22 +182,24 @@ async def found_parts(
 ) -> FoundParts:
     """Parts of the project and facts about the caller, fused."""
     owner, root = request.owner, Path(project.path)
-    hits = await request.read(lambda c: queries.search(c, project.id, query, limit))
+    near = await request.services.nearness.hits(project.id, query, limit, owner)
+    hits = await request.read(lambda c: queries.search(c, project.id, query, limit, near))
     scopes = [("owner", ""), ("project", project.id), ("project", project.name)]
     facts = await request.read(lambda c: search_facts(c, owner, scopes, query, limit))  # type: ignore[arg-type]
 
     def shown() -> dict[tuple[str, int], FoundPart]:
         parts = {}
         for hit in hits:
-            text = "\n".join(lines_of(root, hit.path, hit.line, min(hit.end_line, hit.line + _SHOWN_LINES)))
-            parts[hit.path, hit.line] = FoundPart(
-                kind=hit.kind, path=hit.path, line=hit.line, end_line=hit.end_line, text=text
-            )
+            last = min(hit.end_line, hit.line + _SHOWN_LINES - 1)
+            text = "\n".join(lines_of(root, hit.path, hit.line, last))
+            parts[hit.path, hit.line] = FoundPart(**to_builtins(hit), shown_to=last, text=text)
         return parts
 
     parts = await asyncio.to_thread(shown)
     for fact in facts:
-        parts[fact.key, 0] = FoundPart(kind="fact", path=fact.key, line=0, end_line=0, text=fact.text)
+        parts[fact.key, 0] = FoundPart(
+            kind="fact", path=fact.key, line=0, end_line=0, shown_to=0, text=fact.text
+        )
     rankings = [[(hit.path, hit.line) for hit in hits], [(fact.key, 0) for fact in facts]]
     return FoundParts([parts[key] for key, _ in fuse(rankings, K_SEARCH)][:limit])
 

@@ -6,9 +6,10 @@ import sys
 
 
 def main() -> None:
-    begin = ["start", "--detach"] if sys.argv[1:2] == ["start"] else ["context", *sys.argv[1:2]]
-    sys.argv[1:2] = begin
+    start = sys.argv[1:2] == ["start"]
+    if start:
+        sys.argv.insert(2, "--detach")
     # Imported late, as in gateway/cli/entry.py.
     from gateway.cli.entry import main as run
 
-    run()
+    run("hearth" if start else "ctx")

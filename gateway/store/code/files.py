@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Sequence
 
 import apsw
@@ -177,12 +178,27 @@ def definition_names(connection: apsw.Connection, project: str) -> list[tuple[in
 
 
 def put_parts(connection: apsw.Connection, file: int, parts: Iterable[Part]) -> None:
-    """Replace what full-text search finds in a file."""
-    connection.execute("DELETE FROM code_parts WHERE file = ?", (file,))
+    """Replace what a search finds in a file. Parts with the same text keep their ids, and so their vectors."""
+    known: dict[object, list[int]] = {}
+    for number, digest in connection.execute("SELECT id, digest FROM code_parts WHERE file = ?", (file,)):
+        known.setdefault(digest, []).append(int(str(number)))
     for part in parts:
-        row = {"file": file, "title": part.title, "line": part.line, "end_line": part.end_line}
+        digest = hashlib.blake2b(f"{part.title}\0{part.body}".encode(), digest_size=16).digest()
+        row = {
+            "file": file,
+            "title": part.title,
+            "line": part.line,
+            "end_line": part.end_line,
+            "digest": digest,
+        }
+        if kept := known.get(digest):
+            values = (part.line, part.end_line, kept.pop())
+            connection.execute("UPDATE code_parts SET line = ?, end_line = ? WHERE id = ?", values)
+            continue
         number = insert(connection, "code_parts", row)
         insert(connection, "code_text", {"rowid": number, "title": part.title, "body": part.body})
+    gone = [(number,) for numbers in known.values() for number in numbers]
+    connection.executemany("DELETE FROM code_parts WHERE id = ?", gone)
 
 
 def put_sites(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
+import secrets
 import time
 
 import apsw
@@ -29,10 +29,6 @@ class CodeProject(Struct, frozen=True, kw_only=True):
     problem: str | None = None
 
 
-def project_id(path: str) -> str:
-    return hashlib.md5(path.encode("utf-8", "surrogateescape"), usedforsecurity=False).hexdigest()
-
-
 def add_project(
     connection: apsw.Connection, path: str, name: str, excludes: list[str], docs: bool
 ) -> CodeProject:
@@ -48,7 +44,7 @@ def add_project(
         )
     if known is None:
         project = CodeProject(
-            id=project_id(path),
+            id=secrets.token_hex(16),
             name=name,
             path=path,
             docs=docs,
@@ -66,8 +62,8 @@ def add_project(
 
 
 def project_of(connection: apsw.Connection, which: str) -> CodeProject:
-    """The project with this id, path or name, in this order. Raises NotFoundError."""
-    for column in ("id", "path", "name"):
+    """The project with this id or name. Raises NotFoundError, for a path as well: keys may not know folders."""
+    for column in ("id", "name"):
         found = select_one(connection, CodeProject, f"code_projects WHERE {column} = ?", (which,))
         if found is not None:
             return found

@@ -145,6 +145,8 @@ async def test_an_admin_changes_the_conversation_of_a_place(
         await boss.expect_from("hearth", "otto: !set field value, where the field is title, policy")
         boss.say(CHANNEL, "!set policy often")
         await boss.expect_from("hearth", "otto: that does not work: `policy`")
+        boss.say(CHANNEL, "!set project shop")
+        await boss.expect_from("hearth", "otto: that does not work: `project`: there is no project `shop`")
         boss.say(CHANNEL, "!set title Our channel")
         await boss.expect_from("hearth", "otto: title is changed.")
         [shown] = (await http.get("/v1/conversations")).json()["data"]

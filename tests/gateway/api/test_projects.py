@@ -63,6 +63,25 @@ async def test_search_shows_code_documents_and_facts_side_by_side(client: Client
     }
 
 
+async def test_a_long_part_says_how_far_it_is_shown(
+    settings: Settings, inference: ScriptedInference, root: Path
+) -> None:
+    (root / "long.py").write_text("def enormous():\n" + "    pass\n" * 100)
+    register(settings, root)
+    async with in_process(settings, inference) as client:
+        [part] = (await get(client, "/shop/search", q="enormous"))["data"]  # type: ignore[misc]
+    assert (part["end_line"], part["shown_to"], part["text"].count("\n")) == (101, 40, 39)  # type: ignore[index]
+
+
+async def test_a_registered_folder_is_answered_as_any_other(client: Client, root: Path) -> None:
+    told = []
+    for folder in (str(root), "/srv/elsewhere"):
+        asked = await client.post("/ask", json={"question": "who calls login?", "project": folder})
+        bound = await client.post("/v1/conversations", json={"project": folder})
+        told.append([(each.status_code, each.json()["error"]["code"]) for each in (asked, bound)])
+    assert told[0] == told[1] == [(404, "not_found"), (400, "invalid_request")]
+
+
 @pytest.mark.parametrize(
     ("path", "query", "status", "words"),
     [

@@ -162,12 +162,14 @@ def test_mistakes_are_answered_with_a_remedy(hearth: Run, arguments: list[str], 
 def test_ctx_is_the_same_command(hearth: Run, shop: Path, environment: dict[str, str]) -> None:
     hearth("context", "add", str(shop))
     script = "from gateway.cli.context.entry import main; main()"
-    done = subprocess.run(
-        [sys.executable, "-c", script, "definition", "Nowhere"],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+
+    def ctx(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-c", script, *arguments]
+        return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+    done = ctx("definition", "Nowhere")
     assert done.returncode == 1
     assert "nothing in this project is called `Nowhere`" in done.stderr
+    assert ctx("-h").stdout.startswith("Usage: ctx ")
+    assert "Try 'ctx callers --help'" in ctx("callers").stderr
+    assert ctx("start", "--help").stdout.startswith("Usage: hearth start ")

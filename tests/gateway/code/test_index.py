@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.base.errors import InvalidRequestError
+from gateway.base.errors import InvalidRequestError, NotFoundError
 from gateway.code.index import ProjectIndexer
 from gateway.code.languages.facts import VERSION
 from gateway.store.code.projects import add_project, list_projects, project_of, remove_project
@@ -165,10 +165,17 @@ def test_one_project_inside_another_are_two(database: Database, project: Make) -
     assert inner.row.definitions == 1
 
 
-def test_projects_are_found_by_id_path_and_name(database: Database, tmp_path: Path) -> None:
+def test_projects_are_found_by_id_and_name_and_folders_are_not_disclosed(
+    database: Database, tmp_path: Path
+) -> None:
     made = database.write_sync(lambda c: add_project(c, str(tmp_path), "x", ["a/**"], docs=True))
-    for which in (made.id, made.path, "x"):
+    for which in (made.id, "x"):
         assert database.read_sync(lambda c, which=which: project_of(c, which)) == made  # type: ignore[misc]
+    with pytest.raises(NotFoundError):
+        database.read_sync(lambda c: project_of(c, made.path))
+    database.write_sync(lambda c: remove_project(c, made.id))
+    again = database.write_sync(lambda c: add_project(c, str(tmp_path), "x", ["a/**"], docs=True))
+    assert again.id != made.id, "an id computed from the path would tell who guesses it"
     with pytest.raises(InvalidRequestError, match="choose another with --name"):
         database.write_sync(lambda c: add_project(c, "/elsewhere", "x", [], docs=False))
 
@@ -201,8 +208,9 @@ def test_killed_in_the_middle_it_goes_on_and_nothing_is_twice(
     assert ("m1.f1", "m0.g0", "flow") in resumed
     assert len(resumed) == 180
     database.write_sync(lambda c: remove_project(c, made.id))
-    assert Indexable(database, made.root).indexed().edges() == resumed
-    assert made.index().resolved == 0, "nothing is left to do"
+    again = Indexable(database, made.root).indexed()
+    assert again.edges() == resumed
+    assert again.index().resolved == 0, "nothing is left to do"
 
 
 def test_an_index_of_an_older_hearth_is_made_again(project: Make, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -81,6 +82,12 @@ def test_loops_of_links_and_unreadable_folders_do_no_harm(tmp_path: Path) -> Non
     (tmp_path / "sub" / "link.py").symlink_to(tmp_path / "a.py")
     (tmp_path / "dangling.py").symlink_to(tmp_path / "nowhere.py")
     assert found(tmp_path) == ["a.py", "sub/b.py"]
+
+
+def test_a_name_that_is_not_text_is_counted(tmp_path: Path) -> None:
+    (tmp_path / os.fsdecode(b"caf\xe9.py")).write_text("def f(): ...\n")
+    found = walk(tmp_path, [])
+    assert (found.files, found.left_out) == ([], {"with an unprintable name": 1})
 
 
 def test_a_path_that_is_no_folder_is_refused(tmp_path: Path) -> None:

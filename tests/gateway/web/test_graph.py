@@ -78,3 +78,23 @@ def test_levels_an_overview_and_words(browser: Browser, served: Server, project:
     browser.until_text("Nothing is called “whether user”", "#graph-problems")
     browser.click("#graph-problems a")
     browser.until_text("Whether the user may.", "#graph-code")
+
+
+def test_a_conversation_is_bound_to_a_project_and_freed(
+    browser: Browser, served: Server, project: str
+) -> None:
+    name = served.client.post("/v1/conversations", json={"title": "Code"}).json()["id"]
+    known = served.client.get(f"/v1/projects/{project}").json()["id"]
+    browser.open(f"{served.url}/#/chat/{name}")
+    browser.until_text("Code", "#talk-title")
+
+    def choose(value: str, bound: str | None) -> None:
+        browser.click("#settings-button")
+        eventually(lambda: browser.all("#settings-dialog[open]"), "the settings do not open")
+        browser.run(f"document.getElementById('settings-project').value = '{value}'")
+        browser.click("#settings-dialog button[value=yes]")
+        shown = f"/v1/conversations/{name}"
+        eventually(lambda: served.client.get(shown).json()["project"] == bound, "the project is the same")
+
+    choose(known, known)
+    choose("", None)

@@ -1,0 +1,76 @@
+"""Questions that the project answers word for word, without a model."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from gateway.code.meaning import Nearness
+from gateway.code.pages import project_pages
+from gateway.store.db import Database
+from gateway.wiki.source import KnownAnswer
+from tests.gateway.code.conftest import Indexable
+
+FILES: dict[str, str | bytes] = {
+    "shop/basket.py": '"""The basket of a visitor."""\n\nLIMIT_OF_ITEMS = 20\n\n'
+    "def total(basket: list[int]) -> int | None:\n"
+    '    """Add up the prices.\n\n    Returns None for an empty basket.\n    """\n'
+    "    if not basket:\n        return None\n    return sum(basket)\n\n"
+    "def refund(order):\n    if order.shipped:\n        raise ValueError('shipped orders are not refunded')\n",
+    "shop/mail.py": '"""Mail to customers."""\nfrom shop.basket import LIMIT_OF_ITEMS\n\ndef send(): ...\n',
+    "docs/guide.md": "# Guide\n\n## Installation\n\nInstall it with pip:\n\n```\npip install shop\n```\n\n## Limits\n\n"
+    "`LIMIT_OF_ITEMS` is how many items a basket holds.\n",
+    "tests/test_basket.py": "def test_installation_of_the_shop():\n    install()\n",
+    "CHANGES.md": "# Changes\n\n- Installation is easier: install it.\n",
+}
+Ask = Callable[[str], Awaitable[KnownAnswer]]
+
+
+@pytest.fixture
+def ask(project: Callable[[dict[str, str | bytes]], Indexable], database: Database) -> Ask:
+    made = project(FILES)
+
+    async def asked(question: str) -> KnownAnswer:
+        return await (await project_pages(database, made.id, Nearness(database, None))).quoted(question)
+
+    return asked
+
+
+def cited(answer: KnownAnswer) -> list[str]:
+    return [source.url for source in answer.sources]
+
+
+async def test_what_a_function_returns_is_its_statements(ask: Ask) -> None:
+    answer = await ask("What does total() return?")
+    assert "def total(basket: list[int]) -> int | None:" in answer.text
+    assert "Returns None for an empty basket." in answer.text
+    assert "- line 12: `return sum(basket)` [3]" in answer.text
+    assert cited(answer) == ["shop/basket.py:5", "shop/basket.py:11", "shop/basket.py:12"]
+    assert "It has no statement that returns a value." in (await ask("what does refund return")).text
+
+
+async def test_where_a_setting_stands_assignments_first(ask: Ask) -> None:
+    answer = await ask("Where is LIMIT_OF_ITEMS configured?")
+    assert cited(answer) == ["shop/basket.py:3", "docs/guide.md:13", "shop/mail.py:2"]
+    assert "stands in 3 lines" in answer.text
+
+
+async def test_which_file_is_about_something(ask: Ask) -> None:
+    answer = await ask("Which file handles mail?")
+    assert cited(answer)[0] == "shop/mail.py:1"
+    assert "Mail to customers." in answer.text
+
+
+async def test_a_paragraph_is_quoted_with_the_code_that_it_introduces(ask: Ask) -> None:
+    answer = await ask("How do I install it?")
+    assert cited(answer) == ["docs/guide.md:3"], "neither a test nor the list of changes"
+    assert "    Install it with pip:\n\n    ```\n    pip install shop\n    ```" in answer.text.replace(
+        "    \n", "\n"
+    )
+    assert cited(await ask("What happens when shipped orders are refunded?")) == ["shop/basket.py:14"]
+
+
+@pytest.mark.parametrize("question", ["How do I configure Kafka?", "Who is the president of France?", "???"])
+async def test_a_refusal_is_honest(ask: Ask, question: str) -> None:
+    assert "do not say this" in (await ask(question)).text
