@@ -19,6 +19,16 @@ Bias = Annotated[float, Meta(ge=-1000.0, le=1000.0)]
 StopString = Annotated[str, Meta(min_length=1, max_length=256)]
 # The look-ahead refuses a line break at the end, which `$` alone would let pass.
 ToolName = Annotated[str, Meta(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9_.-]+(?!\n)$")]
+# Values of a template's variables are words, so that they spell no control token.
+VariableName = Annotated[str, Meta(max_length=64, pattern=r"^[A-Za-z][A-Za-z0-9_]*(?!\n)$")]
+VariableText = Annotated[str, Meta(max_length=64, pattern=r"^[A-Za-z0-9_.: -]*(?!\n)$")]
+Number = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]
+Variables = Annotated[dict[VariableName, bool | Number | float | VariableText | None], Meta(max_length=16)]
+# What a template gets from the request itself, and its functions.
+RESERVED_VARIABLES = frozenset(
+    {"messages", "tools", "functions", "template", "add_generation_prompt", "bos_token", "eos_token"}
+    | {"raise_exception", "strftime_now"}
+)
 ToolChoice = Annotated[str, Meta(max_length=73, pattern=r"^(auto|none|required|function:.+)(?!\n)$")]
 
 

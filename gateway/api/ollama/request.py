@@ -100,6 +100,7 @@ class GenerationBody(Body, frozen=True, kw_only=True):
     keep_alive: float | str | None = None
     logprobs: bool | None = None
     top_logprobs: TopLogprobs | None = None
+    think: bool | str | None = None
 
     @property
     def json_schema(self) -> dict[str, Any] | None:

@@ -34,6 +34,7 @@ _ALIASES = {
     "repeat_last_n": "penalty_last_n",
     "n_predict": "max_tokens",
     "guided_grammar": "grammar",
+    "enable_thinking": "think",
 }
 # Values with which other servers' clients leave a field at its default.
 _DEFAULTS = {"seed": -1, "max_tokens": -1, "max_completion_tokens": -1, "max_output_tokens": -1}

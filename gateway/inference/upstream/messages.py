@@ -19,12 +19,14 @@ from model_host.protocol import (
     Prefill,
     Sampling,
     Started,
+    Thought,
     TokenLogprob,
     Tool,
     ToolDelta,
     TopLogprob,
 )
 
+TAKES_VARIABLES = ("hearth", "llamacpp", "vllm")  # programs that pass `chat_template_kwargs` to the template
 _REASONS: dict[str, FinishReason] = {
     "stop": "stop",
     "length": "length",
@@ -55,6 +57,8 @@ def request_of(call: GenerateCall, able: Abilities, model: str, seed: int) -> tu
     if able.sampling:
         optional |= {"top_k": sampling.top_k, "min_p": sampling.min_p}
     optional |= _special(call, able)
+    if able.program in TAKES_VARIABLES:
+        optional["chat_template_kwargs"] = call.template_variables or None
     if able.program == "hearth":
         optional["priority"] = call.lane
     elif able.program == "llamacpp":
@@ -215,9 +219,13 @@ class ReplyEvents:
             text = part.get("content") or choice.get("text") or ""
             calls = part.get("tool_calls") or []
             tokens = _logprobs(choice.get("logprobs")) if self._call.logprobs is not None else []
-            if text or calls or tokens or part.get("reasoning_content") or part.get("reasoning"):
+            thought = part.get("reasoning_content") or part.get("reasoning") or ""
+            if text or calls or tokens or thought:
                 self._pieces += 1
                 yield from self._output()
+            if thought:
+                self.begun = True
+                yield Thought(self._call.id, thought, 1)
             if text or tokens:
                 self.begun = True
                 yield Delta(self._call.id, text, max(1, len(tokens)), tokens)

@@ -30,7 +30,7 @@ async def post(client: Client, path: str = CHAT, **fields: Any) -> Any:
         (CHAT, {"messages": [{**HI[0], "name": "al"}, {**HI[0], "name": "bo"}]}, "messages[].name"),
         (CHAT, {"messages": HI, "service_tier": "auto", "metadata": None}, None),
         (CHAT, {"messages": HI, "chat_template_kwargs": {"enable_thinking": False}, "think": False}, None),
-        (CHAT, {"messages": HI, "chat_template_kwargs": {"enable_thinking": True}}, "chat_template_kwargs"),
+        (CHAT, {"messages": HI, "chat_template_kwargs": {"sunny": True}}, "chat_template_kwargs.sunny"),
         (CHAT, {"messages": HI, "thinking": {"type": "enabled"}, "truncation": "auto"}, "thinking, truncation"),
         ("/v1/completions", {"prompt": "Hi", "cache_prompt": False, "id_slot": 3}, "cache_prompt, id_slot"),
         ("/v1/responses", {"input": "Hi", "reasoning": {"effort": "low"}, "store": True}, "reasoning"),
