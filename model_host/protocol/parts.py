@@ -57,6 +57,9 @@ class Sampling(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
     top_k: Annotated[int, Meta(ge=0, le=1_000_000)] = 64
     top_p: Unit = 0.95
     min_p: Unit = 0.0
+    typical_p: Unit = 1.0
+    xtc_probability: Unit = 0.0
+    xtc_threshold: Unit = 0.1
     repeat_penalty: Annotated[float, Meta(ge=0.1, le=5.0)] = 1.0
     presence_penalty: Penalty = 0.0
     frequency_penalty: Penalty = 0.0

@@ -33,6 +33,10 @@ _ALIASES = {
     "repetition_penalty": "repeat_penalty",
     "repeat_last_n": "penalty_last_n",
     "n_predict": "max_tokens",
+    "max_new_tokens": "max_tokens",
+    "sampler_seed": "seed",
+    "stopping_strings": "stop",
+    "typical": "typical_p",
     "guided_grammar": "grammar",
     "enable_thinking": "think",
 }

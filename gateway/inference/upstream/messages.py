@@ -111,6 +111,11 @@ def _special(call: GenerateCall, able: Abilities) -> dict[str, Any]:
             raise cannot("repeat_penalty", "is not known to have it; use `presence_penalty`")
     if sampling.penalty_last_n != default.penalty_last_n and able.program in ("hearth", "llamacpp"):
         found["repeat_last_n"] = sampling.penalty_last_n
+    rare = {name: getattr(sampling, name) for name in ("typical_p", "xtc_probability", "xtc_threshold")}
+    if rare := {name: value for name, value in rare.items() if value != getattr(default, name)}:
+        if able.program not in ("hearth", "llamacpp"):
+            raise cannot(min(rare), "does not have it")
+        found |= rare
     if sampling.min_tokens:
         if able.program not in ("hearth", "vllm"):
             raise cannot("min_tokens", "has no least number of tokens")
