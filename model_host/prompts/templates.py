@@ -15,10 +15,12 @@ import re
 import secrets
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import groupby, takewhile
 from typing import Any, NamedTuple, Protocol
 
 import msgspec
+from msgspec.structs import replace
 
 from model_host.prompts.generic_tools import GENERIC_FORM, as_plain_messages
 from model_host.prompts.placeholders import NestingError, Placeholder, Placeholders, cut, field_texts
@@ -107,12 +109,19 @@ class PromptBuilder:
             messages, tools = as_plain_messages(messages, tools), ()
         try:
             return self._build(messages, tools, continued, variables or {})
-        except ChatTemplateError:
-            if messages[0].role != "system" or len(messages) < 2 or messages[1].role != "user":
+        except ChatTemplateError as error:
+            turns = _taking_turns(messages)
+            if len(turns) < len(messages):
+                with suppress(ChatTemplateError):
+                    return self._build(turns, tools, continued, variables or {})
+            if turns[0].role != "system" or len(turns) < 2:
                 raise
-            # Some Gemma templates have no system role: its text then opens the first user message.
-            first, opening = _joined(messages[0], messages[1]), len(_Body.of(messages[0]).text)
-            return self._build([first, *messages[2:]], tools, continued, variables or {}, opening)
+            # Some Gemma templates have no system role: its text then opens the first user message, or is one.
+            opening = len(_Body.of(turns[0]).text)
+            turns = _taking_turns([replace(turns[0], role="user"), *turns[1:]])
+            with suppress(ChatTemplateError):
+                return self._build(turns, tools, continued, variables or {}, opening)
+            raise error
 
     def _build(
         self,
@@ -334,10 +343,25 @@ def _filled(slot: Placeholder, bodies: Sequence[_Body], fields: Sequence[str]) -
     return text
 
 
-def _joined(system: Message, first: Message) -> Message:
-    """One message of both texts, shared as far as their parts are."""
-    between = TextPart("\n\n", shared=True)
-    return Message("user", [*_parts(system), between, *_parts(first)])
+def _taking_turns(messages: Sequence[Message]) -> list[Message]:
+    """The conversation with one system message at most, and turns that alternate.
+
+    Instructions after the first turn become the user's. Messages of one role that follow each other are joined.
+    """
+    made: list[Message] = []
+    for message in messages:
+        if message.role == "system" and any(turn.role != "system" for turn in made):
+            message = replace(message, role="user")
+        if (
+            made
+            and made[-1].role == message.role != "tool"
+            and not (made[-1].tool_calls or message.tool_calls)
+        ):
+            between = TextPart("\n\n", shared=True)
+            made[-1] = Message(message.role, [*_parts(made[-1]), between, *_parts(message)])
+        else:
+            made.append(message)
+    return made
 
 
 def _parts(message: Message) -> list[TextPart]:
