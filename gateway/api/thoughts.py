@@ -76,7 +76,8 @@ async def thought_settings(services: Services, body: Struct) -> dict[str, Any]:
         variables |= known
         asks = any(value is not False for value in wanted.values())
         if asks and not known and not (template.thinks and wanted.get("enable_thinking")):
-            ignore(field)
+            anthropic = field == "reasoning_effort" and hasattr(body, "output_config")
+            ignore("output_config.effort" if anthropic else field)
     thinking = dict(sent["thinking"] or {})
     budget = thinking.pop("budget_tokens", None)
     if budget is not None and not (isinstance(budget, int) and 0 <= budget <= 1_048_576):
