@@ -29,6 +29,8 @@ async def post(client: Client, path: str = CHAT, **fields: Any) -> Any:
         (CHAT, {"messages": HI, "stream": True, "reasoning_effort": "high"}, "reasoning_effort"),
         (CHAT, {"messages": [{**HI[0], "name": "al"}, {**HI[0], "name": "bo"}]}, "messages[].name"),
         (CHAT, {"messages": HI, "service_tier": "auto", "metadata": None}, None),
+        ("/v1/messages", {"messages": HI, "max_tokens": 9, "output_config": {"effort": "low"}}, "output_config.effort"),
+        (CHAT, {"messages": [{**HI[0], "cache_control": {"type": "ephemeral"}}]}, "messages[].cache_control"),
         (CHAT, {"messages": HI, "chat_template_kwargs": {"enable_thinking": False}, "think": False}, None),
         (CHAT, {"messages": HI, "chat_template_kwargs": {"sunny": True}}, "chat_template_kwargs.sunny"),
         (CHAT, {"messages": HI, "thinking": {"type": "enabled"}, "truncation": "auto"}, "thinking, truncation"),
