@@ -39,12 +39,17 @@ class EventEmitter:
                     protocol.ToolDelta(sequence.id, piece.index, piece.call_id, piece.name, piece.arguments)
                 )
             else:
+                if sequence.buffer.thought != piece.thought:
+                    self.send(sequence)
                 sequence.buffer.add(piece)
 
     def send(self, sequence: SequenceState) -> None:
         if sequence.buffer:
             text = sequence.buffer.take(time.monotonic())
-            self.emit(protocol.Delta(sequence.id, text.text, sequence.unreported, text.logprobs))
+            if text.thought:
+                self.emit(protocol.Thought(sequence.id, text.text, sequence.unreported))
+            else:
+                self.emit(protocol.Delta(sequence.id, text.text, sequence.unreported, text.logprobs))
             sequence.unreported = 0
 
     def send_due(self, scheduler: Scheduler) -> None:

@@ -258,7 +258,9 @@ class BatchLoop:
         """Sample a token; False when it ended the request."""
         try:
             room = self._scheduler.sequence_limit - len(sequence.tokens)
-            token = sequence.sampler.sample(row, min(room, sequence.max_tokens - sequence.generated))
+            token = sequence.reply.forced()
+            if token is None:
+                token = sequence.sampler.sample(row, min(room, sequence.max_tokens - sequence.generated))
             wanted = sequence.logprobs
             logprob = None if wanted is None else sequence.sampler.logprob(row, token, wanted)
         except GrammarError as error:
@@ -269,7 +271,9 @@ class BatchLoop:
             return False
         sequence.first_token = sequence.first_token or now
         self.meter.completion_tokens += 1
-        if self._model.ends(token):
+        if self._model.ends(token) and (instead := sequence.reply.instead_of_end()) is not None:
+            token = instead
+        elif self._model.ends(token):
             self._finish(sequence, "length" if sequence.sampler.closed else "stop")
             return False
         sequence.tokens.append(token)
@@ -279,7 +283,7 @@ class BatchLoop:
         except Exception as error:
             self._fail_reply(sequence, error)
             return False
-        if sequence.reply.call_opened:
+        if sequence.reply.constrained:
             sequence.sampler.constrain()
         limit = self._scheduler.sequence_limit
         if sequence.reply.complete:

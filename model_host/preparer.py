@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from itertools import chain
 
 from model_host import protocol
 from model_host.batching.request import SequenceState, bad_grammar
@@ -17,7 +18,7 @@ from model_host.prompts.templates import BuiltPrompt, PromptBuilder
 from model_host.replies.markers import Markers, StopMatcher
 from model_host.replies.reply import Reply
 from model_host.replies.reply_parser import ReplyParser
-from model_host.replies.tool_forms import CHANNEL_MARKERS, THOUGHTS
+from model_host.replies.thoughts import CHANNEL_MARKERS, CHANNEL_THOUGHTS, THOUGHTS
 from model_host.replies.tool_grammar import tool_grammar
 from model_host.wire.output import Ticket
 
@@ -32,8 +33,12 @@ class Preparer:
         self._vocabulary = engine.vocabulary
         self._prompts = prompts
         self._limit = engine.sequence_limit
-        spellings = [*THOUGHTS[0], *CHANNEL_MARKERS, *prompts.form.markers]
+        pairs = [*THOUGHTS, *prompts.thoughts]
+        spellings = [*chain.from_iterable(pairs), *CHANNEL_MARKERS, *prompts.form.markers]
         self._markers = Markers(spellings, engine.vocabulary.control)
+        self._thought_ends = {
+            end: engine.vocabulary.tokenize(end, special=True) for _, end in (*pairs, CHANNEL_THOUGHTS)
+        }
 
     def prepare(self, ticket: Ticket) -> SequenceState | protocol.Event:
         """Return the sequence for a generation, else the event that ends the request."""
@@ -82,7 +87,7 @@ class Preparer:
                 "`suffix`: this model has no fill-in tokens; use one that was trained with them, for code"
             )
             return protocol.Failed(request.id, "bad_request", problem, details={"field": "suffix"})
-        tokens, shared, system, turn = self._prompt(request)
+        tokens, shared, system, turn, thought = self._prompt(request)
         if len(tokens) >= self._limit:
             return protocol.Failed(
                 request.id,
@@ -94,6 +99,7 @@ class Preparer:
         if not tokens:
             return protocol.Failed(request.id, "bad_request", "the prompt is empty")
         grammar, lazy = self._grammar(request)
+        after_thought = bool(thought) and not lazy
         return SequenceState(
             id=request.id,
             lane=request.lane,
@@ -104,11 +110,17 @@ class Preparer:
             sampler=self._engine.sampler(
                 request.sampling,
                 grammar=grammar,
-                lazy=lazy,
+                lazy=lazy or after_thought,
                 ignore_eos=request.ignore_eos,
                 closes=request.json_schema is not None,
             ),
-            reply=Reply(StopMatcher(request.stop), self._parser(request)),
+            reply=Reply(
+                StopMatcher(request.stop),
+                self._parser(request, thought),
+                after_thought=after_thought,
+                thought_limit=request.thought_tokens,
+                thought_ends=self._thought_ends,
+            ),
             arrived=arrived,
             marks=Marks(system, turn),
             logprobs=request.logprobs,
@@ -131,11 +143,18 @@ class Preparer:
         parallel = request.parallel_tool_calls and not request.tool_choice.startswith("function:")
         return tool_grammar(form, self._markers, tools, parallel=parallel, opened=lazy), lazy
 
-    def _parser(self, request: protocol.Generate) -> ReplyParser | None:
+    def _parser(self, request: protocol.Generate, thought: str) -> ReplyParser | None:
         if request.messages is None:
             return None
         tools = {tool.name: tool.parameters for tool in _callable(request)}
-        return ReplyParser(self._markers, self._prompts.form, tools, parallel=request.parallel_tool_calls)
+        return ReplyParser(
+            self._markers,
+            self._prompts.form,
+            tools,
+            parallel=request.parallel_tool_calls,
+            leading=() if request.continue_final else self._prompts.thoughts,
+            opened=thought,
+        )
 
     def _prompt(self, request: protocol.Generate) -> BuiltPrompt:
         if request.messages is not None:
@@ -143,6 +162,7 @@ class Preparer:
                 request.messages,
                 [] if request.tool_choice == "none" else request.tools,
                 continued=request.continue_final,
+                variables=request.template_variables,
             )
         vocabulary = self._vocabulary
         tokens = self._plain(request.prompt or "")

@@ -18,7 +18,7 @@ from gateway.api.streaming.streams import Relay, StreamReply, event_stream, know
 from gateway.base.errors import HearthError
 from gateway.inference.interface import GenerateCall, GenerationEvent, LoadProgress
 from gateway.store.request_log import Kind
-from model_host.protocol import Delta, Finished, PromptLogprobs, Started, TokenLogprob, ToolDelta
+from model_host.protocol import Delta, Finished, PromptLogprobs, Started, Thought, TokenLogprob, ToolDelta
 
 Status = Literal["in_progress", "completed", "incomplete"]
 Numbered = tuple[int, GenerationEvent]  # an event and the index of its choice
@@ -49,10 +49,11 @@ def logprobs_of(tokens: Sequence[TokenLogprob], no_bytes: list[int] | None = Non
 
 @dataclass(slots=True)
 class OutputBlock:
-    """A run of text or, with ``call``, a tool call whose ``text`` is its JSON arguments."""
+    """A run of text, a ``thought`` or, with ``call``, a tool call whose ``text`` is its JSON arguments."""
 
     index: int
     call: ToolDelta | None = None  # the call's first delta, which has its id and name
+    thought: bool = False
     text: str = ""
     logprobs: list[TokenLogprob] = field(default_factory=list)
     status: Status = "in_progress"
@@ -77,6 +78,11 @@ class MoreText(NamedTuple):
     delta: Delta
 
 
+class MoreThought(NamedTuple):
+    block: OutputBlock
+    delta: Thought
+
+
 class MoreArguments(NamedTuple):
     block: OutputBlock
     delta: ToolDelta
@@ -86,14 +92,15 @@ class Closed(NamedTuple):
     block: OutputBlock
 
 
-Step = Started | PromptLogprobs | Opened | MoreText | MoreArguments | Closed | Finished
+Step = Started | PromptLogprobs | Opened | MoreText | MoreThought | MoreArguments | Closed | Finished
 
 
 class Choice:
-    """One choice of a reply: a sequence of blocks, of which only the last one can grow."""
+    """One choice of a reply: a sequence of blocks, of which only the last one can grow. ``thoughts``: it has them."""
 
-    def __init__(self, index: int) -> None:
+    def __init__(self, index: int, *, thoughts: bool = False) -> None:
         self.index = index
+        self._thoughts = thoughts
         self.blocks: list[OutputBlock] = []
         self.prompt = PromptLogprobs("", [])  # of the whole prompt, as far as they are known
         self.started: Started | None = None
@@ -109,7 +116,11 @@ class Choice:
 
     @property
     def text(self) -> str:
-        return "".join(block.text for block in self.blocks if block.call is None)
+        return "".join(block.text for block in self.blocks if block.call is None and not block.thought)
+
+    @property
+    def thought(self) -> str:
+        return "".join(block.text for block in self.blocks if block.thought)
 
     @property
     def logprobs(self) -> list[TokenLogprob]:
@@ -135,6 +146,10 @@ class Choice:
             steps = self._open(event)
             self.blocks[-1].text += event.arguments
             return [*steps, MoreArguments(self.blocks[-1], event)]
+        if isinstance(event, Thought) and self._thoughts:
+            steps = self._open(None, thought=True)
+            self.blocks[-1].text += event.text
+            return [*steps, MoreThought(self.blocks[-1], event)]
         if isinstance(event, Delta) and (event.text or event.logprobs):  # neither: tokens inside a character
             steps = self._open(None)
             self.blocks[-1].text += event.text
@@ -142,14 +157,15 @@ class Choice:
             return [*steps, MoreText(self.blocks[-1], event)]
         return []
 
-    def _open(self, call: ToolDelta | None) -> list[Step]:
-        """Continue the open block if it is of this call, or of text without ``call``; otherwise start a block."""
+    def _open(self, call: ToolDelta | None, *, thought: bool = False) -> list[Step]:
+        """Continue the open block if it is of this call, or of such text without ``call``; otherwise start a block."""
         if self.blocks and self.blocks[-1].status == "in_progress":
             current = self.blocks[-1].call
-            if (current.index if current else None) == (call.index if call else None):
+            same = (current.index if current else None) == (call.index if call else None)
+            if same and self.blocks[-1].thought == thought:
                 return []
         closed = self._close("completed")
-        self.blocks.append(OutputBlock(len(self.blocks), call))
+        self.blocks.append(OutputBlock(len(self.blocks), call, thought))
         return [*closed, Opened(self.blocks[-1])]
 
     def _close(self, status: Status) -> list[Step]:
@@ -161,6 +177,8 @@ class Choice:
 
 class Rendering(ABC):
     """A dialect's reply: :meth:`whole`, or a stream of the chunks that the other methods return."""
+
+    thoughts = False  # whether it shows the model's
 
     def opening(self, choices: Sequence[Choice]) -> Iterable[bytes]:
         return ()
@@ -203,7 +221,7 @@ async def answer(
     relay: Relay[Numbered] = Relay(
         logged_generations(services, calls, user, kind=kind, keep=keep), services.drain
     )
-    choices = [Choice(index) for index in range(len(calls))]
+    choices = [Choice(index, thoughts=rendering.thoughts) for index in range(len(calls))]
     if not stream:
         await until_disconnect(request.receive, _collect(relay, choices))
         reply = rendering.whole(choices)

@@ -9,7 +9,7 @@ import click
 import msgspec
 
 from gateway.cli.common.client import GatewayClient, ServerOptions, with_client, with_server
-from gateway.cli.common.options import json_option
+from gateway.cli.common.options import is_group, json_option
 from gateway.cli.common.text import say
 
 
@@ -19,7 +19,7 @@ from gateway.cli.common.text import say
 @with_server
 def assistants(context: click.Context, as_json: bool, server: ServerOptions) -> None:
     """List assistants; the commands name one by its name or id. `hearth chat --assistant NAME` talks with one."""
-    if context.invoked_subcommand is not None:
+    if is_group(context):
         return
     found = list(server.connect().every("/v1/assistants"))
     if as_json:

@@ -9,7 +9,7 @@ import msgspec
 
 from gateway.base.errors import HearthError
 from gateway.cli.common.client import GatewayClient, ServerOptions, with_client, with_server
-from gateway.cli.common.options import json_option
+from gateway.cli.common.options import is_group, json_option
 from gateway.cli.common.text import say
 
 
@@ -20,7 +20,7 @@ from gateway.cli.common.text import say
 @with_server
 def facts(context: click.Context, ended: bool, as_json: bool, server: ServerOptions) -> None:
     """List facts; `add`, `forget` and `undo` change them. A fact is named by its key or the beginning of its id."""
-    if context.invoked_subcommand is not None:
+    if is_group(context):
         return
     found = list(server.connect().every(f"/v1/facts{'?ended=true' if ended else ''}"))
     if as_json:

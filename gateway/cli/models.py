@@ -9,7 +9,7 @@ import click
 import msgspec
 
 from gateway.cli.common.client import ServerOptions, with_server
-from gateway.cli.common.options import LocalOptions, json_option, with_local
+from gateway.cli.common.options import LocalOptions, is_group, json_option, with_local
 from gateway.cli.common.text import say, size_text, table
 from gateway.models.catalog import Catalog, ModelRow, estimate_ram
 
@@ -20,7 +20,7 @@ from gateway.models.catalog import Catalog, ModelRow, estimate_ram
 @click.pass_context
 def models(context: click.Context, as_json: bool, local: LocalOptions) -> None:
     """List the models that hearth knows by name, and other files that were pulled."""
-    if context.invoked_subcommand is not None:
+    if is_group(context):
         return
     settings = local.settings
     listed = _list_models(settings.data_dir, Catalog.load())

@@ -19,6 +19,7 @@ from model_host.protocol import (
     Queued,
     Sampling,
     Started,
+    Thought,
     Tool,
     ToolDelta,
 )
@@ -54,6 +55,8 @@ class GenerateCall(Struct, frozen=True, kw_only=True):
     continue_final: bool = False
     suffix: str | None = None
     prompt_logprobs: bool = False
+    template_variables: dict[str, Any] = {}
+    thought_tokens: int | None = None
     keep_alive: KeepAlive = None
 
     @property
@@ -68,6 +71,10 @@ class GenerateCall(Struct, frozen=True, kw_only=True):
         given: dict[str, Any] = {"json_schema": self.json_schema, "grammar": self.grammar}
         given |= {"stop": self.stop or None, "ignore_eos": self.ignore_eos or None}
         given |= {"continue_final": self.continue_final or None, "suffix": self.suffix}
+        given |= {
+            "template_variables": self.template_variables or None,
+            "thought_tokens": self.thought_tokens,
+        }
         if self.tools:
             given |= {"tools": msgspec.to_builtins(self.tools), "tool_choice": self.tool_choice}
             given["parallel_tool_calls"] = self.parallel_tool_calls
@@ -81,7 +88,9 @@ class LoadProgress(Struct, frozen=True):
     fraction: float
 
 
-GenerationEvent = LoadProgress | Queued | Started | Prefill | PromptLogprobs | Delta | ToolDelta | Finished
+GenerationEvent = (
+    LoadProgress | Queued | Started | Prefill | PromptLogprobs | Delta | Thought | ToolDelta | Finished
+)
 
 
 class ModelInfo(Struct, frozen=True, kw_only=True):

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 
 from gateway.inference.interface import GenerationEvent
 from gateway.inference.speed import READING_WINDOW, WRITING_WINDOW, Rate
-from model_host.protocol import Delta, Finished, Prefill, Queued, Started
+from model_host.protocol import Delta, Finished, Prefill, Queued, Started, Thought
 
 # Weight of the newest call in the average of output lengths; about the last five count.
 _WEIGHT = 0.2
@@ -42,7 +42,7 @@ class Work:
                 self._prompt = self._unread = prompt - cached
             case Prefill(done=done, total=total):
                 self._unread = total - done
-            case Delta(tokens=tokens):
+            case Delta(tokens=tokens) | Thought(tokens=tokens):
                 self._unread = 0
                 if self._first_at is None:
                     self._first_at = self._pace.clock()

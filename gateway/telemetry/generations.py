@@ -10,7 +10,7 @@ import msgspec
 from gateway.inference.interface import GenerateCall, GenerationEvent
 from gateway.models.prompts import Prompt
 from gateway.store.request_log import GenerationRecord
-from model_host.protocol import Delta, Finished, Message, Started, ToolDelta
+from model_host.protocol import Delta, Finished, Message, Started, Thought, ToolDelta
 
 # What the host has measured.
 _MEASURED = set(Finished.__struct_fields__) & set(GenerationRecord.__struct_fields__)
@@ -49,8 +49,9 @@ class GenerationRecorder:
         if isinstance(event, Started):
             names = ("prompt_tokens", "cached_tokens", "queue_seconds")
             self._begun |= {name: getattr(event, name) for name in names}
-        elif isinstance(event, Delta):
-            self._pieces.append(event.text)
+        elif isinstance(event, Delta | Thought):
+            if isinstance(event, Delta):
+                self._pieces.append(event.text)
             self._begun["completion_tokens"] = self._begun.get("completion_tokens", 0) + event.tokens
         elif isinstance(event, ToolDelta):
             if event.name is not None:

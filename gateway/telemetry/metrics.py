@@ -21,7 +21,7 @@ from gateway.inference.interface import (
     Inference,
 )
 from gateway.vectors.indexer import IndexHealth
-from model_host.protocol import Delta, Finished, Lane, ToolDelta
+from model_host.protocol import Delta, Finished, Lane, Thought, ToolDelta
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -198,11 +198,11 @@ class MeteredInference:
         first = True
         async with aclosing(self._inner.generate(call)) as events:
             async for event in events:
-                if isinstance(event, Delta | ToolDelta):
+                if isinstance(event, Delta | Thought | ToolDelta):
                     now = time.monotonic()
                     if first:
                         metrics.first_token.observe(now - begun)
-                    elif isinstance(event, Delta) and event.tokens:
+                    elif isinstance(event, Delta | Thought) and event.tokens:
                         metrics.inter_token.observe((now - last) / event.tokens)
                     first, last = False, now
                 elif isinstance(event, Finished):

@@ -1,9 +1,9 @@
 """One chain of llama.cpp's samplers per request, with an optional grammar.
 
-Order: biases and ban of end tokens, penalties, top-k, top-p, min-p, temperature, draw; temperature 0 takes the best
-token. Where top-k or greedy sampling follows, the chain is given only a shortlist that contains the best k tokens. With
-a grammar the unconstrained choice is tried first, as in llama.cpp's own ``common_sampler``; only if the grammar rejects
-it does the chain draw from the likeliest tokens that the grammar allows.
+Order: biases and ban of end tokens, penalties, top-k, typical-p, top-p, min-p, XTC, temperature, draw; temperature 0
+takes the best token. Where top-k or greedy sampling follows, the chain is given only a shortlist that contains the best
+k tokens. With a grammar the unconstrained choice is tried first, as in llama.cpp's own ``common_sampler``; only if the
+grammar rejects it does the chain draw from the likeliest tokens that the grammar allows.
 """
 
 from __future__ import annotations
@@ -199,10 +199,15 @@ class SamplerChain:
             return
         if settings.top_k:
             self._add(llama_cpp.llama_sampler_init_top_k(settings.top_k))
+        if settings.typical_p < 1.0:
+            self._add(llama_cpp.llama_sampler_init_typical(settings.typical_p, 1))
         if settings.top_p < 1.0:
             self._add(llama_cpp.llama_sampler_init_top_p(settings.top_p, 1))
         if settings.min_p > 0.0:
             self._add(llama_cpp.llama_sampler_init_min_p(settings.min_p, 1))
+        if settings.xtc_probability > 0.0:
+            xtc = settings.xtc_probability, settings.xtc_threshold, 1, self.seed
+            self._add(llama_cpp.llama_sampler_init_xtc(*xtc))
         self._add(llama_cpp.llama_sampler_init_temp(settings.temperature))
         self._add(llama_cpp.llama_sampler_init_dist(self.seed))
 

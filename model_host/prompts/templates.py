@@ -14,16 +14,19 @@ import json
 import re
 import secrets
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import groupby, takewhile
 from typing import Any, NamedTuple, Protocol
 
 import msgspec
+from msgspec.structs import replace
 
 from model_host.prompts.generic_tools import GENERIC_FORM, as_plain_messages
 from model_host.prompts.placeholders import NestingError, Placeholder, Placeholders, cut, field_texts
 from model_host.prompts.renderer import ChatTemplateError, TemplateWorker
 from model_host.protocol import Message, TextPart, Tool, ToolCall
+from model_host.replies.thoughts import leading_thoughts, opened_thought
 from model_host.replies.tool_forms import ToolForm, find_form
 
 _CACHED_SKELETONS = 256
@@ -49,13 +52,15 @@ class BuiltPrompt(NamedTuple):
 
     ``shared`` comes from shared text only, ``system`` ends with the leading system messages, ``turn`` ends before the
     text of the last user message. Where the template has no system role, both lie inside the first user message.
-    ``system`` and ``turn`` are 0 where the template does not keep messages apart.
+    ``system`` and ``turn`` are 0 where the template does not keep messages apart. ``thought`` is the marker that ends
+    the thought that the prompt has opened, if it has.
     """
 
     tokens: list[int]
     shared: int
     system: int = 0
     turn: int = 0
+    thought: str = ""
 
 
 class PromptBuilder:
@@ -74,6 +79,7 @@ class PromptBuilder:
         self._template = template
         self._tokenizer = tokenizer
         self._worker = worker
+        self.thoughts = leading_thoughts(template or "")
         self._nonce = f"{secrets.randbelow(10**18):018d}"
         # One rendering per shape of conversation: placeholders make it independent of the text.
         self._skeletons: OrderedDict[bytes, list[Segment]] = OrderedDict()
@@ -84,9 +90,16 @@ class PromptBuilder:
         self.form = self._own_form or GENERIC_FORM
 
     def build(
-        self, messages: Sequence[Message], tools: Sequence[Tool] = (), *, continued: bool = False
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[Tool] = (),
+        *,
+        continued: bool = False,
+        variables: Mapping[str, Any] | None = None,
     ) -> BuiltPrompt:
         """Return the prompt of a conversation; if ``continued``, it ends with the text of the last message.
+
+        ``variables`` are the template's, beside those that it gets from the conversation.
 
         Message text is stripped at both ends, as Gemma's templates do themselves. Raises ChatTemplateError.
         """
@@ -95,16 +108,28 @@ class PromptBuilder:
         ):
             messages, tools = as_plain_messages(messages, tools), ()
         try:
-            return self._build(messages, tools, continued)
-        except ChatTemplateError:
-            if messages[0].role != "system" or len(messages) < 2 or messages[1].role != "user":
+            return self._build(messages, tools, continued, variables or {})
+        except ChatTemplateError as error:
+            turns = _taking_turns(messages)
+            if len(turns) < len(messages):
+                with suppress(ChatTemplateError):
+                    return self._build(turns, tools, continued, variables or {})
+            if turns[0].role != "system" or len(turns) < 2:
                 raise
-            # Some Gemma templates have no system role: its text then opens the first user message.
-            first, opening = _joined(messages[0], messages[1]), len(_Body.of(messages[0]).text)
-            return self._build([first, *messages[2:]], tools, continued, opening)
+            # Some Gemma templates have no system role: its text then opens the first user message, or is one.
+            opening = len(_Body.of(turns[0]).text)
+            turns = _taking_turns([replace(turns[0], role="user"), *turns[1:]])
+            with suppress(ChatTemplateError):
+                return self._build(turns, tools, continued, variables or {}, opening)
+            raise error
 
     def _build(
-        self, messages: Sequence[Message], tools: Sequence[Tool], continued: bool, opening: int = 0
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[Tool],
+        continued: bool,
+        variables: Mapping[str, Any],
+        opening: int = 0,
     ) -> BuiltPrompt:
         """``opening``: characters of a system prompt that the first message begins with."""
         bodies = [_Body.of(message) for message in messages]
@@ -117,7 +142,8 @@ class PromptBuilder:
         asking = max((n for n, role in enumerate(roles) if role == "user"), default=-1)
         tokens: list[int] = []
         shared = system = turn = 0
-        for segment in self._skeleton(messages, tools, marks, bodies, continued):
+        skeleton = self._skeleton(messages, tools, marks, bodies, continued, variables)
+        for segment in skeleton:
             all_shared = shared == len(tokens)
             if isinstance(segment, str):
                 new = self._tokenizer.tokenize(segment, special=True)
@@ -139,7 +165,10 @@ class PromptBuilder:
                 )
                 new = self._tokenizer.tokenize(text, special=False)
             tokens += new
-        return BuiltPrompt(tokens, shared, system, turn)
+        thought = "" if continued else opened_thought(_tail(skeleton), self.thoughts)
+        if any(isinstance(value, str) for value in variables.values()):
+            shared = 0  # the template's text may say it
+        return BuiltPrompt(tokens, shared, system, turn, thought)
 
     def _beginning(self, text: str, length: int, tokens: list[int]) -> int:
         """How many of a text's ``tokens`` come from its first ``length`` characters alone."""
@@ -158,9 +187,11 @@ class PromptBuilder:
         marks: Placeholders,
         bodies: Sequence[_Body],
         continued: bool,
+        variables: Mapping[str, Any],
     ) -> list[Segment]:
         """Render this shape of conversation, or take it from the cache, and cut it into segments."""
         request = {
+            **variables,
             "messages": self._turns(messages, marks, bodies),
             **({"tools": [marks.tool(tool) for tool in tools]} if tools else self._no_tools),
             "add_generation_prompt": not continued,
@@ -213,12 +244,12 @@ class PromptBuilder:
             raise ChatTemplateError("this model file has no chat template; use a plain prompt instead")
         text = self._worker.render(
             {
-                "template": self._template,
                 "add_generation_prompt": True,
-                "bos_token": self._tokenizer.bos,
-                "eos_token": self._tokenizer.eos,
                 "enable_thinking": False,
                 **request,
+                "template": self._template,
+                "bos_token": self._tokenizer.bos,
+                "eos_token": self._tokenizer.eos,
             }
         )
         return cut(text, self._nonce)
@@ -298,6 +329,13 @@ def _segments(pieces: Sequence[str | Placeholder], control: re.Pattern[str]) -> 
             yield run
 
 
+def _tail(skeleton: Sequence[Segment]) -> str:
+    """The template's text behind the last placeholder."""
+    pieces = [p for segment in skeleton for p in (segment if isinstance(segment, list) else [segment])]
+    texts = takewhile(lambda piece: isinstance(piece, str), reversed(pieces))
+    return "".join(reversed([str(text) for text in texts]))
+
+
 def _filled(slot: Placeholder, bodies: Sequence[_Body], fields: Sequence[str]) -> str:
     text = bodies[slot.index].text if slot.body else fields[slot.index]
     for _ in range(slot.escapes):
@@ -305,10 +343,25 @@ def _filled(slot: Placeholder, bodies: Sequence[_Body], fields: Sequence[str]) -
     return text
 
 
-def _joined(system: Message, first: Message) -> Message:
-    """One message of both texts, shared as far as their parts are."""
-    between = TextPart("\n\n", shared=True)
-    return Message("user", [*_parts(system), between, *_parts(first)])
+def _taking_turns(messages: Sequence[Message]) -> list[Message]:
+    """The conversation with one system message at most, and turns that alternate.
+
+    Instructions after the first turn become the user's. Messages of one role that follow each other are joined.
+    """
+    made: list[Message] = []
+    for message in messages:
+        if message.role == "system" and any(turn.role != "system" for turn in made):
+            message = replace(message, role="user")
+        if (
+            made
+            and made[-1].role == message.role != "tool"
+            and not (made[-1].tool_calls or message.tool_calls)
+        ):
+            between = TextPart("\n\n", shared=True)
+            made[-1] = Message(message.role, [*_parts(made[-1]), between, *_parts(message)])
+        else:
+            made.append(message)
+    return made
 
 
 def _parts(message: Message) -> list[TextPart]:

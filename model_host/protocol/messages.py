@@ -119,6 +119,14 @@ class Delta(EventBase, frozen=True, omit_defaults=True):
     logprobs: list[TokenLogprob] = []
 
 
+class Thought(EventBase, frozen=True):
+    """New text of a thought of the model, which is not part of the reply. ``tokens``: sampled since the last delta."""
+
+    id: str
+    text: str
+    tokens: int
+
+
 class ToolDelta(EventBase, frozen=True, tag="tool_delta"):
     """A piece of a tool call. The first one of each ``index`` (0, 1, …) has the call's id and the tool's name.
 
@@ -208,7 +216,7 @@ Terminal = (
     Finished | Failed | Counted | Detokenized | Embedded | Cancelled | Forgotten | Stats | Pong | Closing
 )
 TERMINAL = (Finished, Failed, Counted, Detokenized, Embedded, Cancelled, Forgotten, Stats, Pong, Closing)
-Event = Loading | Ready | Queued | Started | Prefill | PromptLogprobs | Delta | ToolDelta | Terminal
+Event = Loading | Ready | Queued | Started | Prefill | PromptLogprobs | Delta | Thought | ToolDelta | Terminal
 
 # Events of requests for work; control requests get the others.
 RequestEvent = (
@@ -217,6 +225,7 @@ RequestEvent = (
     | Prefill
     | PromptLogprobs
     | Delta
+    | Thought
     | ToolDelta
     | Finished
     | Failed

@@ -19,6 +19,16 @@ Bias = Annotated[float, Meta(ge=-1000.0, le=1000.0)]
 StopString = Annotated[str, Meta(min_length=1, max_length=256)]
 # The look-ahead refuses a line break at the end, which `$` alone would let pass.
 ToolName = Annotated[str, Meta(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9_.-]+(?!\n)$")]
+# Values of a template's variables are words, so that they spell no control token.
+VariableName = Annotated[str, Meta(max_length=64, pattern=r"^[A-Za-z][A-Za-z0-9_]*(?!\n)$")]
+VariableText = Annotated[str, Meta(max_length=64, pattern=r"^[A-Za-z0-9_.: -]*(?!\n)$")]
+Number = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]
+Variables = Annotated[dict[VariableName, bool | Number | float | VariableText | None], Meta(max_length=16)]
+# What a template gets from the request itself, and its functions.
+RESERVED_VARIABLES = frozenset(
+    {"messages", "tools", "functions", "template", "add_generation_prompt", "bos_token", "eos_token"}
+    | {"raise_exception", "strftime_now"}
+)
 ToolChoice = Annotated[str, Meta(max_length=73, pattern=r"^(auto|none|required|function:.+)(?!\n)$")]
 
 
@@ -47,6 +57,9 @@ class Sampling(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
     top_k: Annotated[int, Meta(ge=0, le=1_000_000)] = 64
     top_p: Unit = 0.95
     min_p: Unit = 0.0
+    typical_p: Unit = 1.0
+    xtc_probability: Unit = 0.0
+    xtc_threshold: Unit = 0.1
     repeat_penalty: Annotated[float, Meta(ge=0.1, le=5.0)] = 1.0
     presence_penalty: Penalty = 0.0
     frequency_penalty: Penalty = 0.0

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from model_host.protocol.parts import (
+    RESERVED_VARIABLES,
     Lane,
     Message,
     Owner,
@@ -17,6 +18,7 @@ from model_host.protocol.parts import (
     TokenId,
     Tool,
     ToolChoice,
+    Variables,
 )
 
 MAX_TEXTS = 256  # of one `embed`
@@ -34,7 +36,8 @@ class Generate(RequestBase, frozen=True):
     between the two. ``max_tokens`` None means the rest of the context. At most one of ``grammar`` (GBNF, rule
     ``root``), ``json_schema`` and ``tools`` constrains the output. ``logprobs`` is the number of alternatives to report
     for each token, with ``prompt_logprobs`` also for those of the ``prompt``. ``continue_final`` continues the last
-    message, an assistant's with text, instead of beginning a reply.
+    message, an assistant's with text, instead of beginning a reply. ``template_variables`` are for the chat template,
+    where they are defined beside its own; after ``thought_tokens`` a thought of the model is ended.
     """
 
     id: RequestId
@@ -55,6 +58,8 @@ class Generate(RequestBase, frozen=True):
     continue_final: bool = False
     suffix: str | None = None
     prompt_logprobs: bool = False
+    template_variables: Variables = {}
+    thought_tokens: Annotated[int, Meta(ge=0, le=1_048_576)] | None = None
 
     def problem(self) -> str | None:
         if (self.messages is None) == (self.prompt is None):
@@ -80,6 +85,8 @@ class Generate(RequestBase, frozen=True):
             return "`tools` exclude `grammar` and `json_schema`, unless `tool_choice` is none"
         if kind == "required" and not names:
             return "`tool_choice` required needs `tools`"
+        if reserved := RESERVED_VARIABLES.intersection(self.template_variables):
+            return f"`template_variables.{min(reserved)}` is set by the request itself"
         if self.continue_final and (not self.messages or not self.messages[-1].continuable):
             return "`continue_final` needs a last message of the assistant, with text and without tool calls"
         return None

@@ -5,13 +5,14 @@ from __future__ import annotations
 import codecs
 import math
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 from msgspec import Struct
 
 from model_host.protocol import TokenLogprob
 from model_host.replies.markers import Markers, StopMatcher
-from model_host.replies.reply_parser import CallPiece, Content, ReplyParser
+from model_host.replies.reply_parser import CallPiece, Piece, ReplyParser, ThoughtPiece
 
 DEBOUNCE_SECONDS = 0.05  # between two deltas of one reply; people do not read faster
 
@@ -20,7 +21,8 @@ class Text(Struct, frozen=True):
     """Text that may be sent, never empty, and the log-probabilities of its tokens where they were requested."""
 
     text: str
-    logprobs: list[TokenLogprob]
+    logprobs: list[TokenLogprob] = []
+    thought: bool = False
 
 
 class DeltaBuffer:
@@ -34,12 +36,14 @@ class DeltaBuffer:
         self._texts: list[str] = []
         self._logprobs: list[TokenLogprob] = []
         self._last_sent = -math.inf
+        self.thought = False  # what it holds
 
     def __bool__(self) -> bool:
         return bool(self._texts)
 
     def add(self, piece: Text) -> None:
         self._texts.append(piece.text)
+        self.thought = piece.thought
         self._logprobs += piece.logprobs
 
     def due(self, now: float, step_seconds: float) -> bool:
@@ -48,15 +52,32 @@ class DeltaBuffer:
 
     def take(self, now: float) -> Text:
         """Remove and return everything, to be sent now."""
-        taken = Text("".join(self._texts), self._logprobs)
+        taken = Text("".join(self._texts), self._logprobs, self.thought)
         self._texts, self._logprobs, self._last_sent = [], [], now
         return taken
 
 
 class Reply:
-    """The output of one generation. Stop strings are looked for in its text, not in calls or thoughts."""
+    """The output of one generation. Stop strings are looked for in its text, not in calls or thoughts.
 
-    def __init__(self, stop: StopMatcher | None = None, parser: ReplyParser | None = None) -> None:
+    ``after_thought``: the grammar applies from the end of the thought on that the prompt has opened. After
+    ``thought_limit`` tokens a thought is ended with the tokens in ``thought_ends``, which are given by its end marker.
+    """
+
+    def __init__(
+        self,
+        stop: StopMatcher | None = None,
+        parser: ReplyParser | None = None,
+        *,
+        after_thought: bool = False,
+        thought_limit: int | None = None,
+        thought_ends: Mapping[str, list[int]] = MappingProxyType({}),
+    ) -> None:
+        self._after_thought = after_thought
+        self._thought_limit = thought_limit
+        self._thought_ends = thought_ends
+        self._thought_tokens = 0
+        self._ending: list[int] = []  # tokens that remain of a thought's end
         self._stop = stop or StopMatcher(())
         self._parser = parser or ReplyParser(Markers((), lambda _: None), thoughts=())
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")  # incomplete characters wait in it
@@ -79,9 +100,25 @@ class Reply:
         return self._parser.calls
 
     @property
-    def call_opened(self) -> bool:
-        """Whether the next token is the first one of a tool call."""
-        return self._parser.in_call
+    def constrained(self) -> bool:
+        """Whether a lazy grammar applies to the next token: a call or, with ``after_thought``, the text begins."""
+        return self._parser.in_call or (self._after_thought and not self._parser.open_thought)
+
+    def forced(self) -> int | None:
+        """The next token, if the thought is over its limit."""
+        limit = self._thought_limit
+        if not self._ending and limit is not None and self._thought_tokens >= limit:
+            self._end_thought()
+        return self._ending.pop(0) if self._ending else None
+
+    def instead_of_end(self) -> int | None:
+        """The token that replaces an end within a thought, if what the grammar demands must follow."""
+        if self._after_thought:
+            self._end_thought()
+        return self._ending.pop(0) if self._ending else None
+
+    def _end_thought(self) -> None:
+        self._ending = list(self._thought_ends.get(self._parser.open_thought, ()))
 
     def push(self, token: int, piece: bytes, logprob: TokenLogprob | None = None) -> list[Text | CallPiece]:
         """Add a sampled token; return what may be sent now. Raises MalformedCallError."""
@@ -90,6 +127,7 @@ class Reply:
         if logprob is not None:
             self._logprobs.append((self._length, self._length + len(text), logprob))
         self._length += len(text)
+        self._thought_tokens += bool(self._parser.open_thought)
         return self._shown(self._parser.push(text)) if text else []
 
     def finish(self, *, ended: bool) -> list[Text | CallPiece]:
@@ -103,11 +141,14 @@ class Reply:
         held = self._stop.flush() if self._stop.matched is None else ""
         return [*shown, Text(held, self._take_logprobs(self._content_end))] if held else shown
 
-    def _shown(self, pieces: Iterable[Content | CallPiece]) -> list[Text | CallPiece]:
+    def _shown(self, pieces: Iterable[Piece]) -> list[Text | CallPiece]:
         shown: list[Text | CallPiece] = []
         for piece in pieces:
             if isinstance(piece, CallPiece):
                 shown.append(piece)
+                continue
+            if isinstance(piece, ThoughtPiece):
+                shown.append(Text(piece.text, thought=True))
                 continue
             self._drop_logprobs(self._content_end, piece.start)
             self._content_end = piece.end

@@ -1,4 +1,4 @@
-"""Splits what a model writes into the reply's text, tool calls, and hidden thoughts. Pure.
+"""Splits what a model writes into the reply's text, tool calls, and thoughts. Pure.
 
 The input is a stream in which control tokens are single characters (:mod:`model_host.replies.markers`). The result does
 not depend on how the stream is cut into pieces.
@@ -14,7 +14,8 @@ from msgspec import Struct
 
 from model_host.replies.argument_values import MalformedCallError
 from model_host.replies.markers import Markers, overlap
-from model_host.replies.tool_forms import CHANNEL_THOUGHTS, CHANNELS, THOUGHTS, ToolForm
+from model_host.replies.thoughts import CHANNEL_THOUGHTS, CHANNELS, LABEL, THOUGHTS, Pair
+from model_host.replies.tool_forms import ToolForm
 from model_host.replies.tool_readers import CallReader
 
 
@@ -26,6 +27,12 @@ class Content(Struct, frozen=True):
     end: int
 
 
+class ThoughtPiece(Struct, frozen=True):
+    """Text of a thought, never empty."""
+
+    text: str
+
+
 class CallPiece(Struct, frozen=True):
     """A piece of the call ``index``; the first one has the call's id and the tool's name."""
 
@@ -35,10 +42,14 @@ class CallPiece(Struct, frozen=True):
     arguments: str
 
 
+Piece = Content | ThoughtPiece | CallPiece
+
+
 class ReplyParser:
     """One reply. Calls are looked for if there are ``form`` and ``tools``; ``parallel`` allows more than one.
 
-    ``tools`` has the schemas of the parameters by the tools' names.
+    ``tools`` has the schemas of the parameters by the tools' names. ``leading`` thoughts are read at the beginning
+    only; the prompt may have opened one, which ends with ``opened``.
     """
 
     def __init__(
@@ -48,7 +59,9 @@ class ReplyParser:
         tools: Mapping[str, Any] | None = None,
         *,
         parallel: bool = True,
-        thoughts: Sequence[tuple[str, str]] = THOUGHTS,
+        thoughts: Sequence[Pair] = THOUGHTS,
+        leading: Sequence[Pair] = (),
+        opened: str = "",
     ) -> None:
         self.markers = markers
         self.calls = 0  # complete ones
@@ -56,20 +69,22 @@ class ReplyParser:
         self._form = form if tools else None
         self._tools = tools or {}
         self._parallel = parallel
-        pairs = [*thoughts, *(pair for pair in CHANNEL_THOUGHTS if markers.has_tokens(pair[0]))]
+        pairs = [*thoughts, *([CHANNEL_THOUGHTS] if markers.has_tokens(CHANNEL_THOUGHTS[0]) else ())]
         self._thoughts = [(markers.written(start), markers.written(end)) for start, end in pairs]
+        self._leading = [(markers.written(start), markers.written(end)) for start, end in leading]
         calls = form if tools else None
         self._opens = (
             [markers.written(text) for text in (calls.open, calls.also_open) if text] if calls else []
         )
         self._headers = [markers.written(text) for text in CHANNELS if markers.has_tokens(text)]
         self._headers += [markers.written(text) for text in calls.section] if calls else []
-        self._mode: Literal["content", "thought", "call", "list"] = "content"
-        self._thought_end = ""
+        self._mode: Literal["content", "thought", "call", "list"] = "thought" if opened else "content"
+        self._thought_end = markers.written(opened)
+        self._thought_begun = False
         self._buffer = ""
         self._total = 0  # characters of the stream so far
         self._may_open = True  # a call without an opening marker: there was no text yet
-        self._after_call = False
+        self._trimming = False
         self._reader: CallReader | None = None
         self._opening = ""  # of the current call: its marker, and the white space before it
         self._raw = ""  # the current call, while it may turn out to be text
@@ -79,18 +94,23 @@ class ReplyParser:
         """Whether a call was opened and only white space of it was read."""
         return self._mode == "call" and not self._raw.strip()
 
-    def push(self, text: str) -> list[Content | CallPiece]:
+    @property
+    def open_thought(self) -> str:
+        """The marker that ends the thought that is open; empty without one."""
+        return self.markers.spelled(self._thought_end) if self._mode == "thought" else ""
+
+    def push(self, text: str) -> list[Piece]:
         """Read more of the stream. Raises MalformedCallError for a call whose name was reported already."""
         self._buffer += text
         self._total += len(text)
-        made: list[Content | CallPiece] = []
+        made: list[Piece] = []
         while self._step(made):
             pass
         return made
 
-    def finish(self, *, ended: bool) -> list[Content | CallPiece]:
+    def finish(self, *, ended: bool) -> list[Piece]:
         """Return what was held back. If the model ``ended`` the reply itself, a call must be complete."""
-        made: list[Content | CallPiece] = []
+        made: list[Piece] = []
         while self._reader is not None and self._mode == "call":
             if self._reader.name is None:
                 self._take_back(made)
@@ -107,14 +127,16 @@ class ReplyParser:
             return made
         if self._mode == "content":
             self._emit(len(self._buffer), made)
+        elif self._mode == "thought":
+            self._think(self._buffer.rstrip(), made)
         return made
 
-    def _step(self, made: list[Content | CallPiece]) -> bool:
+    def _step(self, made: list[Piece]) -> bool:
         """Read one thing from the buffer; False when more text is needed."""
         if self.over or not self._buffer:
             return False
         if self._mode == "thought":
-            return self._skip_thought()
+            return self._read_thought(made)
         if self._mode == "call":
             return self._read_call(made)
         if self._mode == "list":
@@ -123,9 +145,16 @@ class ReplyParser:
             start = self._buffer.lstrip()[:1]
             if start in ("", "{"):
                 return bool(start) and self._begin_call("")
+        if self._leading and self._may_open:
+            start = self._buffer.lstrip()
+            if pair := next((pair for pair in self._leading if start.startswith(pair[0])), None):
+                self._buffer = start.removeprefix(pair[0])
+                return self._begin_thought(pair[1])
+            if any(marker.startswith(start) for marker, _ in self._leading):
+                return False
         return self._read_content(made)
 
-    def _read_content(self, made: list[Content | CallPiece]) -> bool:
+    def _read_content(self, made: list[Piece]) -> bool:
         openings = [*(start for start, _ in self._thoughts), *self._headers, *self._opens]
         found = [(at, marker) for marker in openings if (at := self._buffer.find(marker)) >= 0]
         if not found:
@@ -142,16 +171,34 @@ class ReplyParser:
             return self._begin_call(opening + marker)
         if is_header:
             return True
-        self._mode = "thought"
-        self._thought_end = next(end for start, end in self._thoughts if start == marker)
+        return self._begin_thought(next(end for start, end in self._thoughts if start == marker))
+
+    def _begin_thought(self, end: str) -> bool:
+        self._mode, self._thought_end, self._thought_begun = "thought", end, False
         return True
 
-    def _skip_thought(self) -> bool:
-        _, found, rest = self._buffer.partition(self._thought_end)
-        self._buffer = rest if found else self._buffer[-max(1, len(self._thought_end) - 1) :]
+    def _read_thought(self, made: list[Piece]) -> bool:
+        text, found, rest = self._buffer.partition(self._thought_end)
         if found:
-            self._mode = "content"
-        return bool(found)
+            self._think(text.rstrip(), made)
+            self._buffer, self._mode, self._leading, self._trimming = rest, "content", [], True
+            return True
+        if not self._thought_begun and LABEL.startswith(text.strip()):
+            return False
+        sure = text[: len(text) - overlap(text, self._thought_end)].rstrip()
+        self._think(sure, made)
+        self._buffer = text[len(sure) :]
+        return False
+
+    def _think(self, raw: str, made: list[Piece]) -> None:
+        """Emit text of a thought, which begins with no white space and no label."""
+        text = self.markers.hidden(raw)
+        if not self._thought_begun:
+            labelled = self._thought_end == self.markers.written(THOUGHTS[0][1])
+            text = (text.strip() + "\n").removeprefix(f"{LABEL}\n" if labelled else "").strip()
+        if text:
+            self._thought_begun = True
+            made.append(ThoughtPiece(text))
 
     def _read_list(self) -> bool:
         """Read what is between two calls of a list, or behind the last one."""
@@ -171,7 +218,7 @@ class ReplyParser:
         self._reader = CallReader(self._form, self.markers, self._tools)
         return True
 
-    def _read_call(self, made: list[Content | CallPiece]) -> bool:
+    def _read_call(self, made: list[Piece]) -> bool:
         reader = self._reader
         assert reader is not None
         text, self._buffer = self._buffer, ""
@@ -201,28 +248,28 @@ class ReplyParser:
         self.calls += 1
         assert self._form is not None
         self._mode, self._reader = "list" if self._form.listed else "content", None
-        self._after_call = True
+        self._trimming = True
         self.over = not self._parallel
 
-    def _take_back(self, made: list[Content | CallPiece]) -> None:
+    def _take_back(self, made: list[Piece]) -> None:
         """Treat what looked like a call as text: emit its opening marker, and read the rest again."""
         opening = self._opening or self._raw[: len(self._raw) - len(self._raw.lstrip()) + 1]
         self._buffer = self._raw if self._opening else self._raw[len(opening) :]
         self._mode, self._reader, self._raw = "content", None, ""
         end = self._total - len(self._buffer)
         text = self.markers.spelled(opening)
-        made.append(Content(text.lstrip() if self._after_call else text, end - len(opening), end))
-        self._may_open = self._after_call = False
+        made.append(Content(text.lstrip() if self._trimming else text, end - len(opening), end))
+        self._may_open = self._trimming = False
 
-    def _emit(self, length: int, made: list[Content | CallPiece]) -> None:
+    def _emit(self, length: int, made: list[Piece]) -> None:
         """Emit the first characters of the buffer as text."""
         raw, self._buffer = self._buffer[:length], self._buffer[length:]
         end = self._total - len(self._buffer)
         text = self.markers.hidden(raw)
-        if self._after_call:
+        if self._trimming:
             text = text.lstrip()
         if text:
-            self._after_call = self._may_open = False
+            self._trimming = self._may_open = False
             made.append(Content(text, end - length, end))
 
 

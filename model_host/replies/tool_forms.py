@@ -165,12 +165,6 @@ _FORMS = (
         argument=('<param name="', '">', "</param>"),
     ),
 )
-# Markers around reasoning, which is not part of the reply.
-THOUGHTS = (("<|channel>", "<channel|>"),)  # Gemma 4
-# gpt-oss: its thoughts, what begins the parts of a reply, and the tokens in these.
-CHANNEL_THOUGHTS = (("<|channel|>analysis<|message|>", "<|end|>"),)
-CHANNELS = ("<|start|>assistant", "<|channel|>final<|message|>", "<|channel|>commentary<|message|>")
-CHANNEL_MARKERS = ("<|start|>", "<|channel|>", "<|message|>", "<|end|>")
 # A form without markers is detected only as a whole turn of a Llama 3 template.
 _TURN_OPEN, _TURN_CLOSE = "<|end_header_id|>\n\n", "<|eot_id|>"
 

@@ -90,6 +90,7 @@ class JsonFormat(Body, frozen=True):
 
 class OutputConfig(Body, frozen=True):
     format: JsonFormat | None = None
+    effort: str | None = None
 
 
 class CountTokensBody(Body, frozen=True, kw_only=True):
@@ -101,6 +102,11 @@ class CountTokensBody(Body, frozen=True, kw_only=True):
     tools: Annotated[list[AnthropicTool], Meta(max_length=128)] | None = None
     tool_choice: ToolChoice | None = None
     output_config: OutputConfig | None = None
+    thinking: dict[str, Any] | None = None
+
+    @property
+    def reasoning_effort(self) -> str | None:
+        return self.output_config.effort if self.output_config is not None else None
 
     @property
     def json_schema(self) -> dict[str, Any] | None:

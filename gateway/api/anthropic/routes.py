@@ -22,6 +22,7 @@ from gateway.api.generation import (
     Closed,
     MoreArguments,
     MoreText,
+    MoreThought,
     Opened,
     OutputBlock,
     Rendering,
@@ -31,9 +32,10 @@ from gateway.api.generation import (
 from gateway.api.http.endpoint import JSON, SSE, Endpoint
 from gateway.api.http.errors import ANTHROPIC
 from gateway.api.openai.models import check_model
-from gateway.api.parsing.fields import invalid, read_body, sampling_of
+from gateway.api.parsing.fields import ignore, invalid, read_body, sampling_of
 from gateway.api.services import ApiRequest
 from gateway.api.streaming.streams import event_stream, sse, until_disconnect
+from gateway.api.thoughts import thinks, thought_settings
 from gateway.base.errors import HearthError
 from gateway.inference.interface import GenerateCall
 from model_host.protocol import Finished, FinishReason, Started
@@ -50,6 +52,13 @@ _PING = ServerSentEvent(event="ping", data='{"type":"ping"}', sep="\n")
 
 class Text(Struct, frozen=True, tag_field="type", tag="text"):
     text: str
+
+
+class Thinking(Struct, frozen=True, tag_field="type", tag="thinking"):
+    """The model's thoughts; nothing signs them here."""
+
+    thinking: str
+    signature: str = ""
 
 
 class ToolUse(Struct, frozen=True, tag_field="type", tag="tool_use"):
@@ -73,7 +82,7 @@ class AnthropicMessageReply(Struct, frozen=True, kw_only=True, tag_field="type",
     id: str
     role: Literal["assistant"] = "assistant"
     model: str
-    content: list[Text | ToolUse] = []
+    content: list[Text | Thinking | ToolUse] = []
     stop_reason: StopReason | None = None
     stop_sequence: str | None = None
     usage: AnthropicUsage
@@ -98,16 +107,19 @@ def _ending(end: Finished) -> dict[str, Any]:
     return {"stop_reason": reason, "stop_sequence": end.stop_string}
 
 
-def _content(block: OutputBlock) -> Text | ToolUse:
+def _content(block: OutputBlock) -> Text | Thinking | ToolUse:
     """The complete block. A call whose input was cut off, or is nested too deeply, becomes text."""
+    if block.thought:
+        return Thinking(block.text)
     if block.call is None or block.arguments is None:
         return Text(block.as_text)
     return ToolUse(block.call.call_id or "", block.call.name or "", block.arguments)
 
 
 class _MessageRendering(Rendering):
-    def __init__(self, request_id: str, model: str) -> None:
+    def __init__(self, request_id: str, model: str, *, thoughts: bool) -> None:
         self._request_id = request_id
+        self.thoughts = thoughts
         usage = AnthropicUsage(input_tokens=0, cache_read_input_tokens=0, output_tokens=0)
         self._message = AnthropicMessageReply(id=f"msg_{request_id}", model=model, usage=usage)
 
@@ -116,6 +128,8 @@ class _MessageRendering(Rendering):
             case Started():
                 message = replace(self._message, usage=_usage(step))
                 return _event("message_start", message=message), _event("ping")
+            case Opened(OutputBlock(index=index, thought=True)):
+                return [_event("content_block_start", index=index, content_block=Thinking(""))]
             case Opened(OutputBlock(index=index, call=None)):
                 return [_event("content_block_start", index=index, content_block=Text(""))]
             case Opened(OutputBlock(index=index, call=call)):
@@ -123,6 +137,9 @@ class _MessageRendering(Rendering):
                 return [_event("content_block_start", index=index, content_block=block)]
             case MoreText(block, text):
                 delta = {"type": "text_delta", "text": text.text}
+                return [_event("content_block_delta", index=block.index, delta=delta)]
+            case MoreThought(block, thought):
+                delta = {"type": "thinking_delta", "thinking": thought.text}
                 return [_event("content_block_delta", index=block.index, delta=delta)]
             case MoreArguments(block, more) if more.arguments:
                 delta = {"type": "input_json_delta", "partial_json": more.arguments}
@@ -171,8 +188,9 @@ async def messages(request: ApiRequest) -> object:
         owner=request.owner,
         **tool_settings(body),
     )
+    call = replace(call, **await thought_settings(services, body))
     user = body.metadata.user_id if body.metadata is not None else None
-    rendering = _MessageRendering(request_id, services.model.name)
+    rendering = _MessageRendering(request_id, services.model.name, thoughts=thinks(body))
     return await answer(request, [call], rendering, stream=bool(body.stream), user=user)
 
 
@@ -181,6 +199,8 @@ async def count_tokens(request: ApiRequest) -> TokenCount:
     services = request.services
     body = await read_body(request, CountTokensBody)
     check_model(services, body.model)
+    if thinks(body) or body.reasoning_effort:
+        ignore("thinking")
     counting = services.inference.count_prompt(host_messages(body), tools=host_tools(body))
     return TokenCount(await until_disconnect(request.receive, counting))
 

@@ -15,6 +15,7 @@ from gateway.api.generation import (
     Closed,
     LogprobReply,
     MoreText,
+    MoreThought,
     OutputBlock,
     Rendering,
     Step,
@@ -36,6 +37,7 @@ from gateway.api.openai.models import check_model, context_length
 from gateway.api.parsing.fields import parse_keep_alive, read_body
 from gateway.api.services import ApiRequest
 from gateway.api.streaming.streams import ndjson, ndjson_stream, until_disconnect
+from gateway.api.thoughts import thought_settings
 from gateway.base.errors import HearthError
 from gateway.inference.interface import GenerateCall, Inference, KeepAlive
 from model_host.protocol import Finished, Message
@@ -59,6 +61,7 @@ class OllamaMessageReply(Struct, frozen=True, kw_only=True):
 
     role: Literal["assistant"] = "assistant"
     content: str = ""
+    thinking: str | UnsetType = UNSET
     tool_calls: list[OllamaToolCallReply] | UnsetType = UNSET
 
 
@@ -89,6 +92,7 @@ class GenerateLine(Line, frozen=True, kw_only=True):
     """``context``, in the last line, is the conversation so far, for the next request; its numbers are no tokens."""
 
     response: str
+    thinking: str | UnsetType = UNSET
     context: list[int] | UnsetType = UNSET
 
 
@@ -99,7 +103,10 @@ class _LineRendering(Rendering):
         model: str,
         request_id: str,
         turns: list[Message] | None,
+        *,
+        thoughts: bool,
     ) -> None:
+        self.thoughts = thoughts
         self._kind = kind
         self._turns = turns
         self._model = model
@@ -111,18 +118,22 @@ class _LineRendering(Rendering):
         text: str = "",
         calls: list[OllamaToolCallReply] | None = None,
         *,
+        thought: str = "",
         done: bool = False,
         **fields: Any,
     ) -> ChatLine | GenerateLine:
         head = {"model": self._model, "created_at": datetime.now(UTC), "done": done, **fields}
         if self._kind is GenerateLine:
-            return GenerateLine(response=text, **head)
-        return ChatLine(message=OllamaMessageReply(content=text, tool_calls=calls or UNSET), **head)
+            return GenerateLine(response=text, thinking=thought or UNSET, **head)
+        message = OllamaMessageReply(content=text, thinking=thought or UNSET, tool_calls=calls or UNSET)
+        return ChatLine(message=message, **head)
 
     def chunks(self, choice: Choice, step: Step) -> Iterable[bytes]:
         match step:
             case MoreText(_, delta):
                 return [ndjson(self.line(delta.text, logprobs=logprobs_of(delta.logprobs, []) or UNSET))]
+            case MoreThought(_, more):
+                return [ndjson(self.line(thought=more.text))]
             case Closed(block) if block.call is not None:
                 call = _call(block)
                 return [ndjson(self.line(calls=[call]) if call else self.line(block.as_text))]
@@ -156,8 +167,11 @@ class _LineRendering(Rendering):
         [choice] = choices
         calls = {block.index: _call(block) for block in choice.blocks}
         return self.line(
-            "".join(block.as_text for block in choice.blocks if calls[block.index] is None),
+            "".join(
+                block.as_text for block in choice.blocks if calls[block.index] is None and not block.thought
+            ),
             [call for call in calls.values() if call is not None],
+            thought=choice.thought,
             done=True,
             logprobs=logprobs_of(choice.logprobs, []) or UNSET,
             **self._end(choice),
@@ -201,7 +215,8 @@ async def _reply(
 ) -> object:
     """The generation or, without a prompt, the model loaded or unloaded."""
     services, request_id = request.services, request.id
-    rendering = _LineRendering(kind, body.model, request_id, (prompt or {}).get("messages"))
+    turns = (prompt or {}).get("messages")
+    rendering = _LineRendering(kind, body.model, request_id, turns, thoughts=body.think is not False)
     check_model(services, body.model.removesuffix(LATEST))
     options = body.options or OllamaOptions()
     context = context_length(services.model, services.inference.health())
@@ -221,6 +236,7 @@ async def _reply(
         owner=request.owner,
         keep_alive=keep_alive,
         **prompt,
+        **(await thought_settings(services, body)),
     )
     return await answer(request, [call], rendering, stream=body.stream is not False)
 

@@ -16,6 +16,7 @@ from gateway.api.ollama.request import ShowBody
 from gateway.api.openai.models import check_model, context_length
 from gateway.api.parsing.fields import read_body
 from gateway.api.services import ApiRequest
+from gateway.api.thoughts import served_template
 from gateway.inference.interface import HostHealth
 from gateway.models.catalog import ResolvedModel
 from gateway.models.gguf_header import chat_template, header_pairs
@@ -157,6 +158,8 @@ async def show(request: ApiRequest) -> Shown:
     template = await asyncio.to_thread(chat_template, services.model.path) or ""
     health = services.inference.health()
     capabilities = ["completion", "tools"] if template else ["completion"]
+    if (await served_template(services)).thinks:
+        capabilities.append("thinking")
     return await _shown(services.model, health, template, capabilities)
 
 

@@ -26,6 +26,7 @@ class OllamaOptions(SamplingFields, frozen=True, kw_only=True):
     stop: Annotated[list[StopString], Meta(max_length=16)] | None = None
     repeat_last_n: Annotated[int, Meta(ge=-1, le=MAX_LAST_N)] | None = None
     num_ctx: Annotated[int, Meta(ge=1)] | None = None
+    top_k: Annotated[int, Meta(ge=-1, le=1_000_000)] | None = None  # -1: all tokens, like 0
 
     def __post_init__(self) -> None:
         if self.num_predict == 0:
@@ -43,7 +44,8 @@ class OllamaOptions(SamplingFields, frozen=True, kw_only=True):
 
     def sampling(self, context: int) -> Sampling:
         last = context if self.repeat_last_n == -1 else self.repeat_last_n
-        return sampling_of(self, seed=None if self.seed == -1 else self.seed, penalty_last_n=last)
+        seed, top_k = None if self.seed == -1 else self.seed, 0 if self.top_k == -1 else self.top_k
+        return sampling_of(self, seed=seed, top_k=top_k, penalty_last_n=last)
 
     @property
     def max_tokens(self) -> int | None:
@@ -100,6 +102,7 @@ class GenerationBody(Body, frozen=True, kw_only=True):
     keep_alive: float | str | None = None
     logprobs: bool | None = None
     top_logprobs: TopLogprobs | None = None
+    think: bool | str | None = None
 
     @property
     def json_schema(self) -> dict[str, Any] | None:
@@ -127,20 +130,25 @@ class ChatBody(GenerationBody, frozen=True, kw_only=True):
 class GenerateBody(GenerationBody, frozen=True, kw_only=True):
     """POST /api/generate. Without a prompt it loads the model or, with ``keep_alive`` 0, unloads it.
 
-    ``raw`` bypasses the chat template. ``context`` is that of the last reply, which this one then follows.
+    ``raw`` bypasses the chat template, and so does ``suffix``, which is what follows the reply. ``context`` is that of
+    the last reply, which this one then follows.
     """
 
     prompt: str | None = None
     context: list[int] | None = None
     system: str | None = None
     raw: bool | None = None
+    suffix: str | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.raw and self.system:
-            raise invalid("system", "a `raw` prompt has no system message; put the text into `prompt`")
-        if self.raw and self.context:
-            raise invalid("context", "a `raw` prompt has no context; put the text into `prompt`")
+        kind = "raw" if self.raw else "suffix"
+        if (self.raw or self.suffix) and self.system:
+            raise invalid(
+                "system", f"a prompt with `{kind}` has no system message; put the text into `prompt`"
+            )
+        if (self.raw or self.suffix) and self.context:
+            raise invalid("context", f"a prompt with `{kind}` has no context; put the text into `prompt`")
 
 
 class NamedBody(Body, frozen=True, kw_only=True):
@@ -209,8 +217,8 @@ def chat_fields(body: ChatBody) -> dict[str, Any]:
 def generate_fields(body: GenerateBody) -> dict[str, Any]:
     """The prompt's fields of GenerateCall for /api/generate: a user's turn, or raw text."""
     prompt = body.prompt or ""
-    if body.raw:
-        return {"prompt": prompt}
+    if body.raw or body.suffix:
+        return {"prompt": prompt, "suffix": body.suffix or None}
     earlier = _turns(body.context or [])
     if body.system:
         earlier = [Message("system", body.system), *(turn for turn in earlier if turn.role != "system")]

@@ -33,7 +33,12 @@ _ALIASES = {
     "repetition_penalty": "repeat_penalty",
     "repeat_last_n": "penalty_last_n",
     "n_predict": "max_tokens",
+    "max_new_tokens": "max_tokens",
+    "sampler_seed": "seed",
+    "stopping_strings": "stop",
+    "typical": "typical_p",
     "guided_grammar": "grammar",
+    "enable_thinking": "think",
 }
 # Values with which other servers' clients leave a field at its default.
 _DEFAULTS = {"seed": -1, "max_tokens": -1, "max_completion_tokens": -1, "max_output_tokens": -1}

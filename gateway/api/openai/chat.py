@@ -6,12 +6,14 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
 from msgspec import UNSET, Struct, UnsetType
+from msgspec.structs import replace
 
 from gateway.api.generation import (
     Choice,
     LogprobReply,
     MoreArguments,
     MoreText,
+    MoreThought,
     OutputBlock,
     Step,
     answer,
@@ -24,6 +26,7 @@ from gateway.api.openai.models import check_model
 from gateway.api.openai.replies import Completion, CompletionRendering
 from gateway.api.parsing.fields import read_body
 from gateway.api.services import ApiRequest
+from gateway.api.thoughts import thought_settings
 from model_host.protocol import Finished, FinishReason, TokenLogprob, ToolDelta
 
 
@@ -45,11 +48,12 @@ class ChatLogprobs(Struct, frozen=True):
 
 
 class ChatMessageReply(Struct, frozen=True, kw_only=True):
-    """The model's message. ``content`` is null if it only calls tools."""
+    """The model's message. ``content`` is null if it only calls tools; ``reasoning_content`` are its thoughts."""
 
     role: Literal["assistant"] = "assistant"
     content: str | None
     refusal: None = None
+    reasoning_content: str | UnsetType = UNSET
     tool_calls: list[ToolCallReply] | UnsetType = UNSET
 
 
@@ -67,6 +71,7 @@ class ChatCompletion(Completion, frozen=True, kw_only=True, tag_field="object", 
 class _ChatRendering(CompletionRendering):
     prefix = "chatcmpl"
     object = "chat.completion.chunk"
+    thoughts = True
 
     def opening(self, choices: Sequence[Choice]) -> Iterator[bytes]:
         for choice in choices:
@@ -77,6 +82,8 @@ class _ChatRendering(CompletionRendering):
             yield self._chunk(choice, {}, finish_reason=step.reason)
         elif isinstance(step, MoreArguments):
             yield self._chunk(choice, {"tool_calls": [_call_piece(step.delta)]})
+        elif isinstance(step, MoreThought):
+            yield self._chunk(choice, {"reasoning_content": step.delta.text})
         elif isinstance(step, MoreText):
             logprobs = _logprobs(step.delta.logprobs)
             yield self._chunk(choice, {"content": step.delta.text}, logprobs=logprobs)
@@ -94,7 +101,9 @@ class _ChatRendering(CompletionRendering):
 def _whole(choice: Choice) -> ChatChoiceReply:
     calls = [_call(block, block.call) for block in choice.blocks if block.call is not None]
     message = ChatMessageReply(
-        content=None if calls and not choice.text else choice.text, tool_calls=calls or UNSET
+        content=None if calls and not choice.text else choice.text,
+        reasoning_content=choice.thought or UNSET,
+        tool_calls=calls or UNSET,
     )
     return ChatChoiceReply(
         index=choice.index,
@@ -124,7 +133,8 @@ async def chat_completions(request: ApiRequest) -> object:
     services, request_id = request.services, request.id
     chat = await read_body(request, ChatRequest)
     check_model(services, chat.model)
-    calls = choices_of(chat_call(chat, request_id, request.owner), chat.n or 1)
+    call = replace(chat_call(chat, request_id, request.owner), **await thought_settings(services, chat))
+    calls = choices_of(call, chat.n or 1)
     rendering = _ChatRendering(request_id, services.model.name, len(calls), chat.include_usage)
     return await answer(
         request, calls, rendering, stream=bool(chat.stream), user=chat.user, keep=chat.store is not False

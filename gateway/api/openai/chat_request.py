@@ -139,6 +139,12 @@ class ChatRequest(PromptFields, frozen=True, kw_only=True):
     # Not in OpenAI's API: the reply continues the last message, which is the assistant's.
     continue_final_message: bool | None = None
     add_generation_prompt: bool | None = None
+    # About thoughts and the chat template (`gateway.api.thoughts`):
+    chat_template_kwargs: dict[str, Any] | None = None
+    think: bool | str | None = None
+    thinking: dict[str, Any] | None = None
+    reasoning: dict[str, Any] | None = None
+    reasoning_effort: str | None = None
     store: bool | None = None  # false: the request log does not record it
 
     @classmethod

@@ -38,6 +38,7 @@ from gateway.api.openai.responses_request import (
 from gateway.api.parsing.fields import convert, read_body
 from gateway.api.services import ApiRequest
 from gateway.api.streaming.streams import sse
+from gateway.api.thoughts import thought_settings
 from gateway.base.errors import HearthError, InvalidRequestError
 from gateway.inference.interface import GenerateCall
 from gateway.store.responses import StoredResponse, items_of, keep_response
@@ -254,6 +255,7 @@ async def responses(request: ApiRequest) -> object:
     keep, previous = body.store is not False, body.previous_response_id
     earlier = await earlier_items(request, previous) if previous is not None else []
     call = response_call(body, earlier, request_id, request.owner)
+    call = replace(call, **await thought_settings(services, body))
     rendering = _ResponseRendering(request_id, _beginning(body, call, services.model.name))
     items = body.items
 

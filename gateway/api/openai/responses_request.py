@@ -209,6 +209,7 @@ class ResponsesRequest(GenerationFields, frozen=True, kw_only=True):
     parallel_tool_calls: bool | None = None
     top_logprobs: TopLogprobs | None = None
     include: list[Include] | None = None
+    reasoning: dict[str, Any] | None = None
     metadata: (
         Annotated[
             dict[Annotated[str, Meta(max_length=64)], Annotated[str, Meta(max_length=512)]],

@@ -77,6 +77,9 @@ class SamplingFields(Body, frozen=True, kw_only=True):
     top_k: Annotated[int, Meta(ge=0, le=1_000_000)] | None = None
     top_p: Unit | None = None
     min_p: Unit | None = None
+    typical_p: Unit | None = None
+    xtc_probability: Unit | None = None
+    xtc_threshold: Unit | None = None
     repeat_penalty: Annotated[float, Meta(ge=0.1, le=5.0)] | None = None
     presence_penalty: Penalty | None = None
     frequency_penalty: Penalty | None = None

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from gateway.base.private import check_usable
 from gateway.config.settings import Settings
@@ -58,6 +59,23 @@ def given(name: str, value: Any) -> Any:
     while value is None and context is not None:
         value, context = context.params.get(name, value), context.parent
     return value
+
+
+_INHERITED = frozenset({"data_dir", "config_file", "url", "key"})
+
+
+def is_group(context: click.Context) -> bool:
+    """Whether a command of this group follows. Raises UsageError for an option of the group's own listing before it."""
+    name = context.invoked_subcommand
+    if name is None:
+        return False
+    for option in context.command.params:
+        source = context.get_parameter_source(option.name or "")
+        if source is ParameterSource.COMMANDLINE and option.name not in _INHERITED:
+            raise click.UsageError(
+                f"{option.opts[0]} has no effect before `{name}`; write it after `{name}`", context
+            )
+    return True
 
 
 def with_local(command: Callable[..., Any]) -> Callable[..., Any]:

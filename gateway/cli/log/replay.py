@@ -136,6 +136,10 @@ def call_of(made: GenerationRecord, prompt: Prompt | None, place: str = "whole")
     body |= _tools(obeyed)
     if obeyed.get("continue_final"):
         body["continue_final_message"] = True
+    if variables := obeyed.get("template_variables"):
+        body["chat_template_kwargs"] = variables
+    if (budget := obeyed.get("thought_tokens")) is not None:
+        body["thinking"] = {"budget_tokens": budget}
     return Call("/v1/chat/completions", body | {"messages": [_message(each) for each in messages]})
 
 

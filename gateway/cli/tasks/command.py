@@ -8,7 +8,7 @@ import click
 import msgspec
 
 from gateway.cli.common.client import GatewayClient, ServerOptions, with_client, with_server
-from gateway.cli.common.options import json_option
+from gateway.cli.common.options import is_group, json_option
 from gateway.cli.common.text import say
 from gateway.cli.tasks.lines import MARKS, show_tasks, task_line
 from gateway.cli.tasks.run import COMMANDS
@@ -21,7 +21,7 @@ from gateway.cli.tasks.run import COMMANDS
 @with_server
 def tasks(context: click.Context, day: str | None, as_json: bool, server: ServerOptions) -> None:
     """List tasks; `add`, `state` and `delete` change them, `run` carries them out."""
-    if context.invoked_subcommand is not None:
+    if is_group(context):
         return
     found = list(server.connect().every(f"/v1/tasks{f'?day={quote(day)}' if day else ''}"))
     if as_json:

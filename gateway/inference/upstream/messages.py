@@ -19,12 +19,14 @@ from model_host.protocol import (
     Prefill,
     Sampling,
     Started,
+    Thought,
     TokenLogprob,
     Tool,
     ToolDelta,
     TopLogprob,
 )
 
+TAKES_VARIABLES = ("hearth", "llamacpp", "vllm")  # programs that pass `chat_template_kwargs` to the template
 _REASONS: dict[str, FinishReason] = {
     "stop": "stop",
     "length": "length",
@@ -55,6 +57,8 @@ def request_of(call: GenerateCall, able: Abilities, model: str, seed: int) -> tu
     if able.sampling:
         optional |= {"top_k": sampling.top_k, "min_p": sampling.min_p}
     optional |= _special(call, able)
+    if able.program in TAKES_VARIABLES:
+        optional["chat_template_kwargs"] = call.template_variables or None
     if able.program == "hearth":
         optional["priority"] = call.lane
     elif able.program == "llamacpp":
@@ -107,6 +111,11 @@ def _special(call: GenerateCall, able: Abilities) -> dict[str, Any]:
             raise cannot("repeat_penalty", "is not known to have it; use `presence_penalty`")
     if sampling.penalty_last_n != default.penalty_last_n and able.program in ("hearth", "llamacpp"):
         found["repeat_last_n"] = sampling.penalty_last_n
+    rare = {name: getattr(sampling, name) for name in ("typical_p", "xtc_probability", "xtc_threshold")}
+    if rare := {name: value for name, value in rare.items() if value != getattr(default, name)}:
+        if able.program not in ("hearth", "llamacpp"):
+            raise cannot(min(rare), "does not have it")
+        found |= rare
     if sampling.min_tokens:
         if able.program not in ("hearth", "vllm"):
             raise cannot("min_tokens", "has no least number of tokens")
@@ -215,9 +224,13 @@ class ReplyEvents:
             text = part.get("content") or choice.get("text") or ""
             calls = part.get("tool_calls") or []
             tokens = _logprobs(choice.get("logprobs")) if self._call.logprobs is not None else []
-            if text or calls or tokens or part.get("reasoning_content") or part.get("reasoning"):
+            thought = part.get("reasoning_content") or part.get("reasoning") or ""
+            if text or calls or tokens or thought:
                 self._pieces += 1
                 yield from self._output()
+            if thought:
+                self.begun = True
+                yield Thought(self._call.id, thought, 1)
             if text or tokens:
                 self.begun = True
                 yield Delta(self._call.id, text, max(1, len(tokens)), tokens)

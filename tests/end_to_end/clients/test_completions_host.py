@@ -99,6 +99,9 @@ def test_what_goes_between(tmp_path: Path) -> None:
         assert filled["usage"]["prompt_tokens"] == spelled["usage"]["prompt_tokens"]
         plain = complete(server, "a = \nb", ignore_eos=True)
         assert filled["usage"]["prompt_tokens"] == plain["usage"]["prompt_tokens"] + 3
+        ollama = {"model": "default", "prompt": "a = ", "suffix": "\nb", "stream": False}
+        reply = server.client.post("/api/generate", json=ollama).json()
+        assert reply["prompt_eval_count"] == filled["usage"]["prompt_tokens"]
     finally:
         server.stop()
 

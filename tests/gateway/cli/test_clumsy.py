@@ -161,3 +161,21 @@ def test_output_in_an_encoding_that_lacks_characters(environment: dict[str, str]
     data = tmp_path / "snow☃"
     found, said = shell({**environment, "PYTHONIOENCODING": "latin-1"}, tmp_path, f"stop --data-dir {data}")
     assert (found, said) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "option"),
+    [
+        ("tasks --json add x", "--json"),
+        ("tasks --day today state T-1 done", "--day"),
+        ("facts --all add x", "--all"),
+        ("models --json use x", "--json"),
+        ("assistants --json show x", "--json"),
+    ],
+)
+def test_an_option_before_a_command_that_does_not_know_it_is_refused(
+    environment: dict[str, str], tmp_path: Path, arguments: str, option: str
+) -> None:
+    status, error = shell(environment, tmp_path, arguments)
+    assert status == 2
+    assert f"Error: {option} has no effect before" in error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -64,3 +65,27 @@ def test_a_reply_continues_the_last_message(host: HostProcess) -> None:
     assert end["prompt_tokens"] == plain["prompt_tokens"] + len(tokens_of(host, "begun", begun["content"]))
     host.generate("nothing", messages=HI, continue_final=True)
     assert host.end("nothing")["code"] == "bad_request"
+
+
+def test_typical_p_and_xtc_choose_as_they_say(host: HostProcess) -> None:
+    """With one token left each: the least likely of the two best, and the one that surprises as much as the average."""
+    ask: dict[str, Any] = {"prompt": "The", "max_tokens": 1, "logprobs": 20}
+
+    def first(name: str, **sampling: Any) -> dict[str, Any]:
+        host.generate(name, **ask, sampling={"temperature": 1.0, "top_p": 1.0, **sampling})
+        found: dict[str, Any] = host.first(name, "delta")["logprobs"][0]
+        return found
+
+    best, second = first("best", top_k=1)["top"][:2]
+    for seed in (1, 2, 3):
+        made = first(f"xtc{seed}", top_k=2, xtc_probability=1.0, xtc_threshold=0.0, seed=seed)
+        assert made["token"] == second["token"] != best["token"]
+    whole = [top["logprob"] for top in first("all", top_k=1)["top"]]
+    total = math.log(sum(map(math.exp, whole)))
+    shares = [logprob - total for logprob in whole]
+    entropy = -sum(math.exp(share) * share for share in shares)
+    assert entropy > 0.5
+    typical = min(range(20), key=lambda at: abs(-shares[at] - entropy))
+    for seed in (1, 2, 3):
+        made = first(f"typical{seed}", top_k=20, typical_p=1e-6, seed=seed)
+        assert made["logprob"] == pytest.approx(whole[typical])

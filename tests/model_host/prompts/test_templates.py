@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from model_host.prompts.renderer import TemplateWorker
+from model_host.prompts.renderer import ChatTemplateError, TemplateWorker
 from model_host.prompts.templates import PromptBuilder
-from model_host.protocol import Message, Tool, ToolCall
+from model_host.protocol import Message, Role, Tool, ToolCall
 
 TURNS = "{% for m in messages %}<{{ m.role }}>{{ m.content }}</{{ m.role }}>{% endfor %}"
 ASKED = "{% if add_generation_prompt %}<assistant>{% endif %}"
@@ -79,3 +79,42 @@ def test_the_offer_of_tools_joins_the_system_message(worker: TemplateWorker) -> 
 def test_a_continued_message_ends_the_prompt(worker: TemplateWorker) -> None:
     made = prompt(worker, TURNS + ASKED, HI, Message("assistant", "Well,"), continued=True)
     assert made == "<user>Hi</user><assistant>Well,"
+
+
+STRICT = (
+    "{% for m in messages %}"
+    "{% if (m.role == 'user') != (loop.index0 % 2 == 0) %}{{ raise_exception('turns') }}{% endif %}"
+    "<{{ m.role }}>{{ m.content }}</{{ m.role }}>{% endfor %}"
+)
+SYSTEM = (
+    "{% if messages[0].role == 'system' %}<system>{{ messages[0].content }}</system>"
+    "{% set messages = messages[1:] %}{% endif %}"
+)
+
+
+@pytest.mark.parametrize(
+    ("roles", "expected", "with_system"),
+    [
+        ("ssu", "<user>0\n\n1\n\n2</user>", "<system>0\n\n1</system><user>2</user>"),
+        (
+            "suasu",
+            "<user>0\n\n1</user><assistant>2</assistant><user>3\n\n4</user>",
+            "<system>0</system><user>1</user><assistant>2</assistant><user>3\n\n4</user>",
+        ),
+        ("uuaau", "<user>0\n\n1</user><assistant>2\n\n3</assistant><user>4</user>", None),
+        ("sau", "<user>0</user><assistant>1</assistant><user>2</user>", None),
+    ],
+)
+def test_templates_that_want_alternating_turns_get_them(
+    worker: TemplateWorker, roles: str, expected: str, with_system: str | None
+) -> None:
+    """Clients for role play send a greeting first, several instructions, and notes in between."""
+    names: dict[str, Role] = {"s": "system", "u": "user", "a": "assistant"}
+    messages = [Message(names[role], str(number)) for number, role in enumerate(roles)]
+    assert prompt(worker, STRICT, *messages) == expected
+    assert prompt(worker, SYSTEM + STRICT, *messages) == (with_system or expected)
+
+
+def test_a_greeting_alone_is_refused_where_the_user_must_begin(worker: TemplateWorker) -> None:
+    with pytest.raises(ChatTemplateError, match="turns"):
+        prompt(worker, STRICT, Message("assistant", "Hi!"), HI)

@@ -14,8 +14,9 @@ from model_host.protocol import TokenLogprob
 from model_host.replies.argument_values import MalformedCallError
 from model_host.replies.markers import Markers, StopMatcher
 from model_host.replies.reply import Reply, Text
-from model_host.replies.reply_parser import CallPiece, Content, ReplyParser
-from model_host.replies.tool_forms import THOUGHTS, ToolForm, find_form
+from model_host.replies.reply_parser import CallPiece, Content, ReplyParser, ThoughtPiece
+from model_host.replies.thoughts import THOUGHTS
+from model_host.replies.tool_forms import ToolForm, find_form
 
 GEMMA = ToolForm("gemma", "<|tool_call>", "<tool_call|>", quote='<|"|>')
 HERMES = ToolForm("json", "<tool_call>", "</tool_call>", key="arguments")
@@ -51,8 +52,8 @@ def read(
     except MalformedCallError:
         return "", [], True
     for piece in pieces:
-        if isinstance(piece, Content):
-            said += piece.text
+        if isinstance(piece, Content | ThoughtPiece):
+            said += piece.text if isinstance(piece, Content) else ""
             continue
         name, arguments = calls.get(piece.index, (None, ""))
         assert (piece.name is None) == (name is not None), "the first piece, and it alone, has the name"
@@ -148,6 +149,39 @@ def test_thoughts_are_not_said() -> None:
     for tokens in (True, False):
         text = "<|channel>thought\nHm <|tool_call>call:get{}<tool_call|><channel|>Yes.<|channel>more"
         assert one(GEMMA, text, tokens=tokens) == ("Yes.", [], False)
+
+
+THINK = ("<think>", "</think>")
+
+
+@pytest.mark.parametrize(
+    ("opened", "text", "thought", "said"),
+    [
+        ("", "<think>\n thought: hm < me\n</think>\n\nYes.", "thought: hm < me", "Yes."),
+        ("</think>", "\nhm\n\nhm\n</think>\n\nYes. <think>no</think>", "hm\n\nhm", "Yes. <think>no</think>"),
+        ("", " <think></think>Yes.", "", "Yes."),
+        ("", "\n<thin", "", "\n<thin"),
+        ("", "<think>thought", "thought", ""),
+        ("", "Yes. <think>no</think>", "", "Yes. <think>no</think>"),
+    ],
+)
+def test_thoughts_at_the_beginning_are_read_however_they_are_cut(
+    opened: str, text: str, thought: str, said: str
+) -> None:
+    for size in (1, 2, 3, 7, 99):
+        parser = ReplyParser(Markers((), lambda _: None), leading=[THINK], opened=opened)
+        cut = [text[at : at + size] for at in range(0, len(text), size)]
+        pieces = [piece for part in cut for piece in parser.push(part)] + parser.finish(ended=True)
+        assert "".join(piece.text for piece in pieces if isinstance(piece, ThoughtPiece)) == thought
+        assert "".join(piece.text for piece in pieces if isinstance(piece, Content)) == said
+
+
+def test_a_label_of_gemmas_channel_is_no_thought() -> None:
+    text = "<|channel>thought\nHm.<channel|>Yes."
+    for size in (1, 4, 99):
+        parser = ReplyParser(markers(tokens=False))
+        pieces = [piece for at in range(0, len(text), size) for piece in parser.push(text[at : at + size])]
+        assert "".join(piece.text for piece in pieces if isinstance(piece, ThoughtPiece)) == "Hm."
 
 
 def test_a_marker_spelled_out_is_text_where_it_is_a_token() -> None:
@@ -322,7 +356,7 @@ def test_log_probabilities_of_calls_and_thoughts_are_left_out() -> None:
             else:
                 told += [(made.text, [logprob.token for logprob in made.logprobs])]
     assert reply.finish(ended=True) == []
-    assert told == [("Hi", ["Hi"]), (" you", [" you"])]
+    assert told == [("hm", []), ("Hi", ["Hi"]), (" you", [" you"])]
     assert "".join(piece.arguments for piece in calls) == "{}"
     assert reply.calls == 1
 

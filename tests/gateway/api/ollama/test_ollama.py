@@ -42,6 +42,7 @@ NEUTRAL: list[dict[str, Any]] = [
             "mirostat": 0,
             "tfs_z": 1.0,
             "typical_p": 1,
+            "top_k": -1,
             "numa": False,
             "use_mmap": True,
         }
@@ -115,7 +116,7 @@ async def test_refusals_name_the_field(
 @pytest.mark.parametrize(
     ("fields", "named"),
     [
-        ({"suffix": "end"}, "suffix"),
+        ({"suffix": "end", "system": "x"}, "system"),
         ({"images": ["aGk="]}, "images"),
         ({"context": [1, 2]}, "context"),
         ({"template": "x"}, "template"),
