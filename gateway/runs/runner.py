@@ -131,7 +131,8 @@ class Runner:
         save_run(connection, msgspec.structs.replace(run, state="waiting"), "waiting", now)
         if new.item is not None:
             set_item_state(connection, run, new.item, "waiting", now)
-        text = f"{view.task.title}: {new.question}"
+        choices = f" [{'/'.join(new.choices)}]" if new.choices else ""
+        text = f"{view.task.title}: {new.question}{choices}"
         add_notice(connection, run.owner, run.task, text, breakpoint_source(number), now)
 
     def _end(self, connection: apsw.Connection, view: RunView, result: str) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import builtins
+import contextlib
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import TypeVar
@@ -9,7 +11,7 @@ from typing import TypeVar
 import apsw
 import msgspec
 
-from gateway.base.errors import InvalidRequestError
+from gateway.base.errors import InvalidRequestError, NotFoundError
 from gateway.base.supervised import Supervision
 from gateway.memory.hub import Hub
 from gateway.memory.worker import Worker
@@ -25,10 +27,12 @@ from gateway.store.memory.runs import (
     add_run,
     close_breakpoints,
     items_of,
+    list_runs,
     new_run_id,
     run_of,
     save_run,
-    take_notices,
+    see_notices,
+    unseen_notices,
 )
 from gateway.store.memory.tasks import Archetype, Task, get_task, save_task
 
@@ -147,9 +151,35 @@ class Runs:
 
         return await self._alone(task, owner, store)
 
-    async def notices(self, owner: str) -> list[Notice]:
+    async def list(
+        self, owner: str, limit: int, before: tuple[str, str] | None = None
+    ) -> builtins.list[RunView]:
+        """The owner's runs, newest first."""
+        return await self._parts.database.read(lambda c: list_runs(c, owner, limit, before))
+
+    async def notices(self, owner: str) -> builtins.list[Notice]:
         """The notices that the owner has not seen; they count as seen from now on."""
-        return await self._parts.database.write(lambda c: take_notices(c, owner, time.time()))
+
+        def take(connection: apsw.Connection) -> builtins.list[Notice]:
+            found = unseen_notices(connection, owner)
+            see_notices(connection, owner, found[-1].seq if found else 0, time.time())
+            return found
+
+        return await self._parts.database.write(take)
+
+    async def news(self, owner: str) -> AsyncGenerator[Notice | RunView, None]:
+        """The owner's notices, each once, and their runs after each change. A notice counts as seen once taken."""
+        async with self._hub.listen(owner) as listener:
+            while True:
+                for notice in await self._parts.database.read(lambda c: unseen_notices(c, owner)):
+                    yield notice
+                    await self._parts.database.write(
+                        lambda c, seq=notice.seq: see_notices(c, owner, seq, time.time())  # type: ignore[misc]
+                    )
+                changed = (await listener.next()).detail.get("task")
+                if changed is not None:  # else news were missed
+                    with contextlib.suppress(NotFoundError):  # deleted meanwhile
+                        yield await self.view(changed, owner)
 
     async def _alone(self, task: str, owner: str, store: Callable[[apsw.Connection], None]) -> RunView:
         """Interrupt the run's step and change the run."""
@@ -164,6 +194,7 @@ class Runs:
 
     def _changed(self, owner: str, task: str) -> None:
         self._hub.publish(_key(owner, task), "run")
+        self._hub.publish(owner, "run", task=task)
 
 
 def _runnable(task: Task, archetype: Archetype | None) -> Task:

@@ -7,14 +7,23 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Annotated, Any
 
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from gateway.api.http.endpoint import JSON, SSE, Endpoint
 from gateway.api.parsing.fields import Body, read_body
+from gateway.api.parsing.paging import Listed, halves, pair, query_of
 from gateway.api.services import ApiRequest
 from gateway.api.streaming.streams import Relay, StreamReply, named_events
 from gateway.base.redact import without_secrets
-from gateway.store.memory.runs import Breakpoint, BreakpointKind, Outcome, PlannedBy, RunState, RunView
+from gateway.store.memory.runs import (
+    Breakpoint,
+    BreakpointKind,
+    Notice,
+    Outcome,
+    PlannedBy,
+    RunState,
+    RunView,
+)
 from gateway.store.memory.tasks import Archetype, State
 
 Line = Annotated[str, Meta(min_length=1, max_length=4000)]
@@ -78,9 +87,21 @@ class RunReply(Struct, frozen=True, kw_only=True):
     updated_at: float
 
 
+class RunPage(Struct, frozen=True):
+    data: list[RunReply]
+    next: str | None
+
+
+class RunQuery(Listed, frozen=True, kw_only=True):
+    before: Annotated[str, Meta(pattern=r"^[0-9]{1,12}(\.[0-9]{1,12})?~[0-9a-f-]{1,40}$")] | UnsetType = UNSET
+
+
 class NoticeReply(Struct, frozen=True, kw_only=True):
+    """``breakpoint`` is the id of the BREAKPOINT that asks."""
+
     task: str
     text: str
+    breakpoint: int | None
     created_at: float
 
 
@@ -116,9 +137,13 @@ async def events(request: ApiRequest) -> object:
 
 async def answer(request: ApiRequest) -> Struct:
     """Answer the BREAKPOINT at which a run waits; the run goes on."""
-    body, _ = without_secrets(await read_body(request, BreakpointAnswer))
+    return await give(request, request.path_id, await read_body(request, BreakpointAnswer))
+
+
+async def give(request: ApiRequest, task: str, given: BreakpointAnswer) -> RunReply:
+    body, _ = without_secrets(given)
     runs = request.services.runs
-    return run_reply(await runs.answer(request.path_id, request.owner, body.breakpoint, body.answer))
+    return run_reply(await runs.answer(task, request.owner, body.breakpoint, body.answer))
 
 
 async def pause(request: ApiRequest) -> Struct:
@@ -139,8 +164,35 @@ async def cancel(request: ApiRequest) -> Struct:
 async def notices(request: ApiRequest) -> Struct:
     """Take the notices of the caller's tasks: reminders, BREAKPOINTs, results. Each is given once."""
     found = await request.services.runs.notices(request.owner)
-    return Notices(
-        [NoticeReply(task=each.task, text=each.text, created_at=each.created_at) for each in found]
+    return Notices([_notice(each) for each in found])
+
+
+async def list_all(request: ApiRequest) -> Struct:
+    """The caller's runs, newest first."""
+    return await page_of(request, query_of(request, RunQuery))
+
+
+async def page_of(request: ApiRequest, asked: RunQuery) -> RunPage:
+    found = await request.services.runs.list(request.owner, asked.limit, halves(asked.before))
+    more = pair(found[-1].run.created_at, found[-1].run.id) if len(found) == asked.limit else None
+    return RunPage([run_reply(view) for view in found], more)
+
+
+async def news(request: ApiRequest) -> object:
+    """Notices as they come, and runs after each change, until the connection ends."""
+    services = request.services
+    recheck = partial(services.auth.authenticate, request.headers, "user")
+    relay: Relay[Notice | RunView] = Relay(services.runs.news(request.owner), services.drain, recheck=recheck)
+
+    def named(item: Notice | RunView) -> tuple[str, Struct]:
+        return ("run", run_reply(item)) if isinstance(item, RunView) else ("notice", _notice(item))
+
+    return StreamReply(relay, lambda items: named_events(items, request.id, named))
+
+
+def _notice(found: Notice) -> NoticeReply:
+    return NoticeReply(
+        task=found.task, text=found.text, breakpoint=found.breakpoint, created_at=found.created_at
     )
 
 
@@ -199,5 +251,7 @@ ENDPOINTS = (
     Endpoint("POST", f"{_ONE}/pause", pause, "user", reply=RunReply),
     Endpoint("POST", f"{_ONE}/resume", resume, "user", reply=RunReply),
     Endpoint("POST", f"{_ONE}/cancel", cancel, "user", reply=RunReply),
+    Endpoint("GET", "/v1/runs", list_all, "user", reply=RunPage, query=RunQuery),
     Endpoint("POST", "/v1/notices", notices, "user", reply=Notices),
+    Endpoint("GET", "/v1/notices", news, "user", streams=SSE),
 )

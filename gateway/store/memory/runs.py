@@ -85,6 +85,12 @@ class NewBreakpoint(Struct, frozen=True, kw_only=True):
     schema: dict[str, Any]
     hash: str = ""
 
+    @property
+    def choices(self) -> list[str]:
+        """The words that are possible answers."""
+        schemas = self.schema.get("anyOf", [self.schema])
+        return [choice for each in schemas for choice in each.get("enum", ())]
+
 
 class Breakpoint(NewBreakpoint, frozen=True, kw_only=True):
     id: int
@@ -107,7 +113,14 @@ class Notice(Struct, frozen=True, kw_only=True):
     seq: int
     task: str
     text: str
+    source: str
     created_at: float
+
+    @property
+    def breakpoint(self) -> int | None:
+        """The id of the BREAKPOINT that it is about."""
+        kind, _, number = self.source.partition(" ")
+        return int(number) if kind == "breakpoint" else None
 
 
 class RunView(Struct, frozen=True, kw_only=True):
@@ -145,6 +158,19 @@ def run_of(connection: apsw.Connection, task: str, owner: str) -> RunView:
     if found is None:
         raise NotFoundError(f"`{task}` has no run; `hearth tasks run {task}` starts one", param="id")
     return _view(connection, found)
+
+
+def list_runs(
+    connection: apsw.Connection, owner: str, limit: int, before: tuple[str, str] | None = None
+) -> list[RunView]:
+    """The owner's runs, newest first. The cursor ``before`` has the time and id of the last one."""
+    time, last = before or (None, "")
+    source = (
+        "runs WHERE owner = :owner AND (:time IS NULL OR (created_at, id) < (cast(:time AS REAL), :last)) "
+        "ORDER BY created_at DESC, id DESC LIMIT :limit"
+    )
+    found = select(connection, TaskRun, source, {"owner": owner, "time": time, "last": last, "limit": limit})
+    return [_view(connection, run) for run in found]
 
 
 def items_of(connection: apsw.Connection, task: str, owner: str) -> list[Task]:
@@ -266,11 +292,16 @@ def unanswered(connection: apsw.Connection, task: Task) -> str | None:
     return found
 
 
-def take_notices(connection: apsw.Connection, owner: str, now: float) -> list[Notice]:
-    """The owner's notices that were not shown yet; from now on they count as shown."""
-    found = select(connection, Notice, "notices WHERE owner = ? AND shown_at IS NULL ORDER BY seq", (owner,))
-    connection.execute("UPDATE notices SET shown_at = ? WHERE owner = ? AND shown_at IS NULL", (now, owner))
-    return found
+def unseen_notices(connection: apsw.Connection, owner: str) -> list[Notice]:
+    return select(connection, Notice, "notices WHERE owner = ? AND shown_at IS NULL ORDER BY seq", (owner,))
+
+
+def see_notices(connection: apsw.Connection, owner: str, last: int, now: float) -> None:
+    """Mark the owner's notices up to ``last`` as shown."""
+    connection.execute(
+        "UPDATE notices SET shown_at = ? WHERE owner = ? AND seq <= ? AND shown_at IS NULL",
+        (now, owner, last),
+    )
 
 
 def new_run_id() -> str:
