@@ -16,7 +16,7 @@ from gateway.runs.tool import RunTool, Toolbox
 MAX_ITEMS = 12
 _MIN_BY_MODEL = 2
 _MAX_TITLE = 300
-_LINE = re.compile(r"\s*([a-z_]+)\s*:\s*(.+?)\s*", re.S)
+_LINE = re.compile(r"\s*([a-z_]+(?:\.[A-Za-z0-9_.-]+)?)\s*:\s*(.+?)\s*", re.S)
 # "Ask the wiki who made Befunge, then remind me at 15:00 to read it".
 _PARTS = re.compile(r"\s*(?:\n|;)\s*|(?:,|\.)?\s+(?:and then|then|rồi)\s+(?=\w)", re.I)
 _TIME = (
@@ -79,7 +79,7 @@ def items_of_lines(lines: Sequence[str], tools: Toolbox) -> list[PlannedItem]:
             found.append(PlannedItem(title=match[2][:_MAX_TITLE], asks=True))
         elif match and match[1] == "think":
             found.append(PlannedItem(title=match[2][:_MAX_TITLE]))
-        elif match and tools.find(match[1]):
+        elif match and ("." in match[1] or tools.find(match[1])):
             found.append(_call(tools.get(match[1]), _given(tools.get(match[1]), match[2])))
         elif words := item_of_words(line, tools):
             found.append(words)
@@ -90,6 +90,11 @@ def items_of_lines(lines: Sequence[str], tools: Toolbox) -> list[PlannedItem]:
                 param="steps",
             )
     return found
+
+
+def named_tools(lines: Sequence[str]) -> list[str]:
+    """The tools that lines name."""
+    return [match[1] for line in lines if (match := _LINE.fullmatch(line))]
 
 
 def items_of_words(title: str, tools: Toolbox) -> list[PlannedItem]:
@@ -176,7 +181,7 @@ def _given(tool: RunTool, text: str) -> dict[str, Any]:
             raise InvalidRequestError(
                 f"`{tool.name}`: its arguments are no JSON: {error}", param="steps"
             ) from None
-    names = tool.arguments.__struct_fields__
+    names = tool.arguments.__struct_encode_fields__
     return dict(zip(names, (part.strip() for part in text.split("|", len(names) - 1)), strict=False))
 
 

@@ -84,6 +84,9 @@ class Runner:
         self._changed = changed
 
     async def run(self, job: Job) -> None:
+        now = await self._parts.database.read(lambda c: any_run(c, job.subject))
+        items = now.items if now is not None else ()
+        await self._parts.tools.ready(str(item.tool.get("name")) for item in items if item.tool)
         view, work = await self._parts.database.write(lambda c: self._advance(c, job))
         if view is None:
             return

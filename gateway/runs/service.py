@@ -16,7 +16,7 @@ from gateway.base.supervised import Supervision
 from gateway.memory.hub import Hub
 from gateway.memory.worker import Worker
 from gateway.runs.answers import Answer, give_answer, make_items, proceed
-from gateway.runs.checklist import item_of_words, items_of_lines, items_of_words
+from gateway.runs.checklist import item_of_words, items_of_lines, items_of_words, named_tools
 from gateway.runs.runner import Runner, RunParts
 from gateway.store.memory.runs import (
     Notice,
@@ -66,6 +66,7 @@ class Runs:
         Raises NotFoundError, RunConflictError if the task runs already, InvalidRequestError for a step or archetype.
         """
         limits, tools = self._parts.settings, self._parts.tools
+        await tools.ready(named_tools(steps or ()))
 
         def store(connection: apsw.Connection) -> None:
             now, found = time.time(), _runnable(get_task(connection, task, owner), archetype)
@@ -119,6 +120,7 @@ class Runs:
     async def answer(self, task: str, owner: str, number: int | None, value: Answer) -> RunView:
         """Answer a BREAKPOINT. Raises as :func:`gateway.runs.answers.give_answer`."""
         tools = self._parts.tools
+        await tools.ready(named_tools(value if isinstance(value, list) else [value]))
         await self._parts.database.write(lambda c: give_answer(c, task, owner, number, value, tools))
         return await self._moved(task, owner)
 
