@@ -11,6 +11,7 @@ import msgspec
 from gateway.base.errors import InvalidRequestError
 from gateway.runs.checklist import PlannedItem, items_of_lines
 from gateway.runs.tool import Toolbox
+from gateway.store.memory.approvals import Pattern, add_approval
 from gateway.store.memory.jobs import add_job
 from gateway.store.memory.runs import (
     Breakpoint,
@@ -115,6 +116,9 @@ def _apply(
             end_step(connection, step, "answered" if happened else "failed", text, now)
             if item is not None:
                 set_state(connection, item, "done" if happened else "open", now)
+        case "approval" if found.pattern is not None and item is not None and value == "always":
+            add_approval(connection, run.owner, msgspec.convert(found.pattern, Pattern), now)
+            set_state(connection, item, "open", now)
         case _ if item is not None and value == "skip":
             set_state(connection, item, "cancelled", now)
         case _ if item is not None:

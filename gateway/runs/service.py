@@ -18,6 +18,7 @@ from gateway.memory.worker import Worker
 from gateway.runs.answers import Answer, give_answer, make_items, proceed
 from gateway.runs.checklist import item_of_words, items_of_lines, items_of_words, named_tools
 from gateway.runs.runner import Runner, RunParts
+from gateway.store.memory.approvals import Approval, list_approvals, revoke_approval
 from gateway.store.memory.runs import (
     Notice,
     PlannedBy,
@@ -169,9 +170,13 @@ class Runs:
 
         return await self._parts.database.write(take)
 
-    async def news(self, owner: str) -> AsyncGenerator[Notice | RunView, None]:
-        """The owner's notices, each once, and their runs after each change. A notice counts as seen once taken."""
+    async def news(self, owner: str) -> AsyncGenerator[Notice | RunView | None, None]:
+        """The owner's notices, each once, and their runs after each change. A notice counts as seen once taken.
+
+        None comes first, and when changes were missed: from now on every change is told.
+        """
         async with self._hub.listen(owner) as listener:
+            yield None
             while True:
                 for notice in await self._parts.database.read(lambda c: unseen_notices(c, owner)):
                     yield notice
@@ -179,9 +184,19 @@ class Runs:
                         lambda c, seq=notice.seq: see_notices(c, owner, seq, time.time())  # type: ignore[misc]
                     )
                 changed = (await listener.next()).detail.get("task")
-                if changed is not None:  # else news were missed
+                if changed is None:
+                    yield None
+                else:
                     with contextlib.suppress(NotFoundError):  # deleted meanwhile
                         yield await self.view(changed, owner)
+
+    async def approvals(self, owner: str) -> builtins.list[Approval]:
+        """What the owner has approved for every run."""
+        return await self._parts.database.read(lambda c: list_approvals(c, owner))
+
+    async def revoke(self, owner: str, number: int) -> None:
+        """Raises NotFoundError."""
+        await self._parts.database.write(lambda c: revoke_approval(c, owner, number))
 
     async def _alone(self, task: str, owner: str, store: Callable[[apsw.Connection], None]) -> RunView:
         """Interrupt the run's step and change the run."""

@@ -79,8 +79,16 @@ class RunTool:
 
     def digest(self, given: dict[str, Any]) -> str:
         """What an approval binds to: the tool, its description and schema, and the exact arguments."""
-        bound = [self.name, self.version or [self.description, self.schema], given]
-        return blake2b(msgspec.json.encode(bound, order="sorted"), digest_size=16).hexdigest()
+        return _hash([self.name, self.described, given])
+
+    @property
+    def described(self) -> str:
+        """A hash that changes with the description or the schema."""
+        return self.version or _hash([self.description, self.schema])
+
+
+def _hash(value: object) -> str:
+    return blake2b(msgspec.json.encode(value, order="sorted"), digest_size=16).hexdigest()
 
 
 class ToolSource(Protocol):

@@ -25,9 +25,9 @@ export async function openTasks() {
   const following = (listening = new AbortController());
   while (!following.signal.aborted) {
     try {
-      await load();
       for await (const { event, data } of stream("GET", "/v1/notices", { signal: following.signal })) {
-        if (event === "notice") tell(data);
+        if (event === "ready") await load(); // from now on every change comes
+        else if (event === "notice") tell(data);
         else show(data);
       }
     } catch (error) {
@@ -58,6 +58,20 @@ async function load() {
     else plain(task);
   }
   byId("task-none").hidden = cards.size > 0;
+  await showApprovals();
+}
+
+/** What was approved with `always`, each with a button that revokes it. */
+async function showApprovals() {
+  const rows = (await call("GET", "/v1/approvals")).data.map(({ id, calls }) => {
+    const revoke = () => acting(byId("task-problems"), async () => {
+      await call("DELETE", `/v1/approvals/${id}`);
+      await showApprovals();
+    });
+    return h("li", {}, `${calls} `, h("button", { type: "button", class: "quiet", onclick: revoke }, "Revoke"));
+  });
+  byId("approvals").hidden = rows.length === 0;
+  byId("approval-list").replaceChildren(...rows);
 }
 
 async function every(path) {
@@ -145,6 +159,7 @@ function form({ task, breakpoint }) {
     acting(box, async () => {
       try {
         show(await call("POST", path(task, "answer"), { body: { answer, breakpoint: id } }));
+        if (answer === "always") await showApprovals();
       } catch (error) {
         if (error.status === 409) show(await call("GET", path(task, "run"))); // answered elsewhere, or expired
         byId("task-problems").replaceChildren(problem(error));

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -9,12 +10,15 @@ from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from gateway.api.conversations.replies import Erased
 from gateway.api.http.endpoint import JSON, SSE, Endpoint
 from gateway.api.parsing.fields import Body, read_body
 from gateway.api.parsing.paging import Listed, halves, pair, query_of
 from gateway.api.services import ApiRequest
 from gateway.api.streaming.streams import Relay, StreamReply, named_events
+from gateway.base.errors import NotFoundError
 from gateway.base.redact import without_secrets
+from gateway.runs.decide import call_text
 from gateway.store.memory.runs import (
     Breakpoint,
     BreakpointKind,
@@ -105,6 +109,18 @@ class NoticeReply(Struct, frozen=True, kw_only=True):
     created_at: float
 
 
+class ApprovalReply(Struct, frozen=True, kw_only=True):
+    """``calls`` is the pattern; {{*}} in it stands for any text."""
+
+    id: int
+    calls: str
+    created_at: float
+
+
+class Approvals(Struct, frozen=True):
+    data: list[ApprovalReply]
+
+
 class Notices(Struct, frozen=True):
     """What the owner has not been told yet."""
 
@@ -182,9 +198,12 @@ async def news(request: ApiRequest) -> object:
     """Notices as they come, and runs after each change, until the connection ends."""
     services = request.services
     recheck = partial(services.auth.authenticate, request.headers, "user")
-    relay: Relay[Notice | RunView] = Relay(services.runs.news(request.owner), services.drain, recheck=recheck)
+    source = services.runs.news(request.owner)
+    relay: Relay[Notice | RunView | None] = Relay(source, services.drain, recheck=recheck)
 
-    def named(item: Notice | RunView) -> tuple[str, Struct]:
+    def named(item: Notice | RunView | None) -> tuple[str, object]:
+        if item is None:
+            return "ready", {}
         return ("run", run_reply(item)) if isinstance(item, RunView) else ("notice", _notice(item))
 
     return StreamReply(relay, lambda items: named_events(items, request.id, named))
@@ -194,6 +213,26 @@ def _notice(found: Notice) -> NoticeReply:
     return NoticeReply(
         task=found.task, text=found.text, breakpoint=found.breakpoint, created_at=found.created_at
     )
+
+
+async def approvals(request: ApiRequest) -> Struct:
+    """What the caller has approved with `always`."""
+    found = await request.services.runs.approvals(request.owner)
+    return Approvals(
+        [
+            ApprovalReply(id=each.id, calls=call_text(each.tool, each.pattern), created_at=each.created_at)
+            for each in found
+        ]
+    )
+
+
+async def revoke(request: ApiRequest) -> Struct:
+    """Revoke an approval: such calls are asked for again."""
+    number = request.path_id
+    if not re.fullmatch(r"[0-9]{1,15}", number):
+        raise NotFoundError(f"there is no approval {number[:50]}", param="id")
+    await request.services.runs.revoke(request.owner, int(number))
+    return Erased(number, True)
 
 
 async def _moved(request: ApiRequest, move: Callable[[str, str], Awaitable[RunView]]) -> Struct:
@@ -254,4 +293,6 @@ ENDPOINTS = (
     Endpoint("GET", "/v1/runs", list_all, "user", reply=RunPage, query=RunQuery),
     Endpoint("POST", "/v1/notices", notices, "user", reply=Notices),
     Endpoint("GET", "/v1/notices", news, "user", streams=SSE),
+    Endpoint("GET", "/v1/approvals", approvals, "user", reply=Approvals),
+    Endpoint("DELETE", "/v1/approvals/{id}", revoke, "user", reply=Erased),
 )

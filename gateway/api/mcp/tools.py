@@ -45,6 +45,7 @@ from gateway.api.mcp.wiki import (
 )
 from gateway.api.projects.routes import FoundParts, ShownDefinitions
 from gateway.api.services import ApiRequest
+from gateway.base.errors import InvalidRequestError
 from gateway.code.outline import Outline
 
 
@@ -76,6 +77,10 @@ class TaskAnswer(BreakpointAnswer, frozen=True, kw_only=True):
 async def answer_breakpoint(request: ApiRequest, given: TaskAnswer, progress: Progress) -> RunReply:
     """Answer the BREAKPOINT at which the run of a task waits, in the user's words: ask the user first, because it is
     the user's decision. Send `breakpoint`, its id."""
+    if given.answer == "always":
+        raise InvalidRequestError(
+            "`always` is not taken over MCP; the user can say it elsewhere", param="answer"
+        )
     return await runs_api.give(request, given.task, given)
 
 

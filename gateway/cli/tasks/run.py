@@ -77,6 +77,19 @@ def notices(client: GatewayClient) -> None:
     show_notices(client)
 
 
+@click.command()
+@click.option("--revoke", type=int, metavar="ID", help="Revoke this one.")
+@with_client
+def approvals(client: GatewayClient, revoke: int | None) -> None:
+    """List what was approved with the answer `always`: {{*}} stands for any text."""
+    if revoke is not None:
+        client.delete(f"/v1/approvals/{revoke}")
+        say(f"revoked {revoke}")
+        return
+    for each in client.get("/v1/approvals")["data"]:
+        say(f"{each['id']}: {each['calls']}")
+
+
 COMMANDS = (
     run,
     watch,
@@ -85,6 +98,7 @@ COMMANDS = (
     _mover("resume", "Go on with a paused run, or let a waiting one ask again."),
     _mover("cancel", "Cancel a run and its task."),
     notices,
+    approvals,
 )
 
 

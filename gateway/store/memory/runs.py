@@ -15,6 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from gateway.base.errors import HearthError, NotFoundError
+from gateway.store.memory.approvals import Approval, list_approvals
 from gateway.store.memory.tasks import State, Task, get_task, save_task
 from gateway.store.rows import exists, insert, select, select_one, stored
 
@@ -77,13 +78,14 @@ class RunStep(Intent, frozen=True, kw_only=True):
 
 
 class NewBreakpoint(Struct, frozen=True, kw_only=True):
-    """A question to the owner; ``schema`` is the JSON schema of its answer."""
+    """A question to the owner; ``schema`` is the JSON schema of its answer, ``pattern`` what `always` approves."""
 
     item: str | None
     kind: BreakpointKind
     question: str
     schema: dict[str, Any]
     hash: str = ""
+    pattern: dict[str, Any] | None = None  # a Pattern
 
     @property
     def choices(self) -> list[str]:
@@ -131,6 +133,7 @@ class RunView(Struct, frozen=True, kw_only=True):
     items: list[Task]
     steps: list[RunStep]
     breakpoints: list[Breakpoint]
+    approvals: list[Approval] = []
 
     @property
     def waiting_for(self) -> Breakpoint | None:
@@ -316,4 +319,5 @@ def _view(connection: apsw.Connection, run: TaskRun) -> RunView:
         items=items_of(connection, run.task, run.owner),
         steps=select(connection, RunStep, "run_steps WHERE run = ? ORDER BY seq", values),
         breakpoints=select(connection, Breakpoint, "breakpoints WHERE run = ? ORDER BY id", values),
+        approvals=list_approvals(connection, run.owner),
     )

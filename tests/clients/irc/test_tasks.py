@@ -54,11 +54,11 @@ async def test_a_breakpoint_is_answered_once_by_whoever_owns_the_task(
                 (await http.post(f"/v1/tasks/{made}/run", json={"steps": steps})).raise_for_status()
                 asked = await ann.private()
                 assert asked.startswith(f"{made}: list: May this be done: add_task(title='buy milk')?")
-                assert asked.endswith(f"[yes/skip/cancel] Say !answer {made} ANSWER.")
+                assert asked.endswith(f"[yes/always/skip/cancel] Say !answer {made} ANSWER.")
                 ember.say("hearth", f"!answer {made} yes")
                 assert await ember.private() == "none of your tasks waits for that."
                 ann.say("hearth", f"!answer {made} maybe")
-                assert "possible here: yes, skip, cancel" in await ann.private()
+                assert "possible here: yes, always, skip, cancel" in await ann.private()
                 ann.say("hearth", "!answer yes")
                 ann.say(
                     "hearth", "!answer yes"

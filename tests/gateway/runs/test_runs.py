@@ -108,7 +108,10 @@ async def test_a_model_that_refuses_the_prompt_is_a_breakpoint_too(
 async def test_a_hybrid_task_asks_before_an_effect_and_a_refused_one_has_none(client: Client) -> None:
     task = await begin(client, "x", "add_task: buy milk", "add_task: buy bread", archetype="hybrid")
     run = await rest(client, task)
-    assert run["breakpoint"]["question"] == "May this be done: add_task(title='buy milk')? It has an effect."
+    assert run["breakpoint"]["question"] == (
+        "May this be done: add_task(title='buy milk')? It has an effect. "
+        "`always` approves every call like add_task(title='buy milk')."
+    )
     run = await answer(client, task, "skip")
     assert "buy bread" in run["breakpoint"]["question"]
     run = await answer(client, task, "YES")

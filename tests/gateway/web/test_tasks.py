@@ -62,12 +62,17 @@ def test_a_breakpoint_is_a_form_of_its_schema(tasks: Browser, served: Server) ->
     press(tasks, of(task), "Answer")
     tasks.until_text("May this be done: add_task(title='paint it violet <b>')?", f"{of(task)} form")
     assert "1 of 2 steps" in tasks.text(of(task))
-    assert [each.text for each in tasks.all(f"{of(task)} form button")] == ["yes", "skip", "cancel"]
+    names = [each.text for each in tasks.all(f"{of(task)} form button")]
+    assert names == ["yes", "always", "skip", "cancel"]
     tasks.narrow(360)
     assert tasks.run("return document.documentElement.scrollWidth <= innerWidth")
     tasks.wide()
-    press(tasks, of(task), "yes")
+    press(tasks, of(task), "always")
     tasks.until_text("2 of 2 steps", of(task))
+    tasks.click("#approvals summary")
+    tasks.until_text("add_task(title='paint it {{*}}')", "#approval-list")
+    press(tasks, "#approval-list", "Revoke")
+    eventually(lambda: not tasks.all("#approval-list li"), "it is not revoked")
     own = started(served, title="Wash the unusual car")
     tasks.until_text("Or write other steps", f"{of(own)} form")
     tasks.write(f"{of(own)} textarea", "notify: the car\nnotify: is clean", enter=False)
