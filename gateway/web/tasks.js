@@ -9,7 +9,7 @@ const MARKS = { open: "○", doing: "▸", running: "▸", waiting: "?", paused:
 const MOVES = { running: ["pause", "cancel"], waiting: ["cancel"], paused: ["resume", "cancel"] };
 
 let listening = null;
-const cards = new Map(); // by the task's id: {element, form, stop}
+const cards = new Map(); // by the task's id: {element, at, form, stop}
 
 export function setUpTasks() {
   byId("task-form").addEventListener("submit", (event) => {
@@ -110,7 +110,7 @@ async function acting(box, work) {
 
 function card(id) {
   if (!cards.has(id)) {
-    const made = { element: h("li", { class: "task", "data-task": id }), form: null, stop: null };
+    const made = { element: h("li", { class: "task", "data-task": id }), at: 0, form: null, stop: null };
     cards.set(id, made);
     byId("task-list").prepend(made.element);
     byId("task-none").hidden = true;
@@ -133,6 +133,8 @@ function plain({ id, title, state, archetype, level }) {
 /** A task with its newest run. */
 function show(run) {
   const made = card(run.task);
+  if (run.updated_at < made.at) return; // a reply that was overtaken by an event
+  made.at = run.updated_at;
   const done = run.steps.filter(({ state }) => state === "done").length;
   const steps = run.steps.map(({ title, state, outcome, result }) =>
     h("li", {}, h("span", { class: "mark", title: state }, MARKS[state]), ` ${title}`, ...(result ? [h("div", { class: "hint result" }, outcome === "failed" ? `failed: ${result}` : result)] : [])));
