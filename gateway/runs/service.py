@@ -10,6 +10,7 @@ from typing import TypeVar
 
 import apsw
 import msgspec
+from msgspec import Struct
 
 from gateway.base.errors import InvalidRequestError, NotFoundError
 from gateway.base.supervised import Supervision
@@ -41,6 +42,10 @@ T = TypeVar("T")
 
 # Steps at once, of all runs: a step may keep the model busy for a minute.
 AT_ONCE = 2
+
+
+class Ready(Struct, frozen=True):
+    """From now on every change is told."""
 
 
 class Runs:
@@ -170,13 +175,13 @@ class Runs:
 
         return await self._parts.database.write(take)
 
-    async def news(self, owner: str) -> AsyncGenerator[Notice | RunView | None, None]:
+    async def news(self, owner: str) -> AsyncGenerator[Notice | RunView | Ready, None]:
         """The owner's notices, each once, and their runs after each change. A notice counts as seen once taken.
 
-        None comes first, and when changes were missed: from now on every change is told.
+        :class:`Ready` comes first, and when changes were missed.
         """
         async with self._hub.listen(owner) as listener:
-            yield None
+            yield Ready()
             while True:
                 for notice in await self._parts.database.read(lambda c: unseen_notices(c, owner)):
                     yield notice
@@ -185,7 +190,7 @@ class Runs:
                     )
                 changed = (await listener.next()).detail.get("task")
                 if changed is None:
-                    yield None
+                    yield Ready()
                 else:
                     with contextlib.suppress(NotFoundError):  # deleted meanwhile
                         yield await self.view(changed, owner)

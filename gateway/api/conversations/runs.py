@@ -19,6 +19,7 @@ from gateway.api.streaming.streams import Relay, StreamReply, named_events
 from gateway.base.errors import NotFoundError
 from gateway.base.redact import without_secrets
 from gateway.runs.decide import call_text
+from gateway.runs.service import Ready
 from gateway.store.memory.runs import (
     Breakpoint,
     BreakpointKind,
@@ -199,11 +200,11 @@ async def news(request: ApiRequest) -> object:
     services = request.services
     recheck = partial(services.auth.authenticate, request.headers, "user")
     source = services.runs.news(request.owner)
-    relay: Relay[Notice | RunView | None] = Relay(source, services.drain, recheck=recheck)
+    relay: Relay[Notice | RunView | Ready] = Relay(source, services.drain, recheck=recheck)
 
-    def named(item: Notice | RunView | None) -> tuple[str, object]:
-        if item is None:
-            return "ready", {}
+    def named(item: Notice | RunView | Ready) -> tuple[str, object]:
+        if isinstance(item, Ready):
+            return "ready", item
         return ("run", run_reply(item)) if isinstance(item, RunView) else ("notice", _notice(item))
 
     return StreamReply(relay, lambda items: named_events(items, request.id, named))
