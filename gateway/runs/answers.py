@@ -12,7 +12,7 @@ from gateway.base.errors import InvalidRequestError
 from gateway.runs.checklist import PlannedItem, items_of_lines
 from gateway.runs.tool import Toolbox
 from gateway.store.memory.approvals import Pattern, add_approval
-from gateway.store.memory.jobs import add_job
+from gateway.store.memory.jobs import add_job, make_due
 from gateway.store.memory.runs import (
     Breakpoint,
     Intent,
@@ -135,6 +135,7 @@ def proceed(connection: apsw.Connection, run: TaskRun, now: float) -> None:
     """Let the run go on, with the job that does it."""
     save_run(connection, msgspec.structs.replace(run, state="running"), "doing", now)
     add_job(connection, "run", run.id, now=now)
+    make_due(connection, "run", run.id)
 
 
 def make_items(connection: apsw.Connection, task: Task, items: list[PlannedItem], now: float) -> None:

@@ -104,9 +104,9 @@ def _step(view: RunView, item: Task, tools: Toolbox) -> Move:
     digest = tool.digest(arguments) if tool else f"think {item.title}"
     intent = Intent(item=item.id, tool=tool.name if tool else "", arguments=arguments, hash=digest)
     called = call_text(intent.tool, arguments)
-    if any(step.hash == digest and step.outcome == "done" for step in view.steps) and not _answered(
-        view, "repeat", item.id, "yes", digest
-    ):
+    before = [step for step in view.steps if step.item != item.id and step.outcome == "done"]
+    repeats = any(step.hash == digest for step in before)
+    if repeats and not _answered(view, "repeat", item.id, "yes", digest):
         question = f"This step was done already in this run: {called}. Do it again?"
         return Ask(asked("repeat", question, ["yes", "skip", "cancel"], item=item.id, digest=digest))
     why = _reason(view, tool, tools) if tool else ""

@@ -28,12 +28,14 @@ from gateway.store.memory.runs import (
     TaskRun,
     add_run,
     close_breakpoints,
+    end_step,
     items_of,
     list_runs,
     new_run_id,
     run_of,
     save_run,
     see_notices,
+    set_state,
     unseen_notices,
 )
 from gateway.store.memory.tasks import Archetype, Task, get_task, save_task
@@ -146,6 +148,38 @@ class Runs:
             run, now = _open(connection, task, owner), time.time()
             close_breakpoints(connection, run.id, now)
             proceed(connection, run, now)
+
+        return await self._alone(task, owner, store)
+
+    async def edit(self, task: str, owner: str, steps: Sequence[str]) -> RunView:
+        """Replace the items that are not done. Raises as :meth:`begin`, and RunConflictError if the run has ended."""
+        tools = self._parts.tools
+        await tools.ready(named_tools(steps))
+
+        def store(connection: apsw.Connection) -> None:
+            run, now = _open(connection, task, owner), time.time()
+            close_breakpoints(connection, run.id, now)
+            for step in run_of(connection, task, owner).steps:
+                used = tools.find(step.tool)
+                if step.outcome is None and (not step.tool or (used is not None and used.repeatable)):
+                    end_step(connection, step.seq, "failed", "replaced by other steps", now)
+            make_items(connection, get_task(connection, task, owner), items_of_lines(steps, tools), now)
+            proceed(connection, msgspec.structs.replace(run, planned="user"), now)
+
+        return await self._alone(task, owner, store)
+
+    async def retry(self, task: str, owner: str, number: int) -> RunView:
+        """Do an item again, the first one being 1, also in a run that has ended. Raises InvalidRequestError."""
+
+        def store(connection: apsw.Connection) -> None:
+            view, now = run_of(connection, task, owner), time.time()
+            if not 1 <= number <= len(view.items):
+                raise InvalidRequestError(
+                    f"`step` is {number}, and there are {len(view.items)}", param="step"
+                )
+            close_breakpoints(connection, view.run.id, now)
+            set_state(connection, view.items[number - 1], "open", now)
+            proceed(connection, msgspec.structs.replace(view.run, result=None), now)
 
         return await self._alone(task, owner, store)
 

@@ -45,6 +45,18 @@ class NewRun(Body, frozen=True):
     archetype: Archetype | None = None
 
 
+class NewSteps(Body, frozen=True):
+    """POST …/edit. ``steps`` replace those that are not done."""
+
+    steps: Lines
+
+
+class StepAgain(Body, frozen=True):
+    """POST …/retry. ``step`` is its number, from 1."""
+
+    step: Annotated[int, Meta(ge=1, le=999)]
+
+
 class BreakpointAnswer(Body, frozen=True):
     """POST …/answer. ``breakpoint`` is the id of the one that is meant; by default the open one."""
 
@@ -178,6 +190,18 @@ async def cancel(request: ApiRequest) -> Struct:
     return await _moved(request, request.services.runs.cancel)
 
 
+async def edit(request: ApiRequest) -> Struct:
+    """Replace the steps that are not done; the run goes on."""
+    body, _ = without_secrets(await read_body(request, NewSteps))
+    return run_reply(await request.services.runs.edit(request.path_id, request.owner, body.steps))
+
+
+async def retry(request: ApiRequest) -> Struct:
+    """Do a step again, also after the end of the run."""
+    body = await read_body(request, StepAgain)
+    return run_reply(await request.services.runs.retry(request.path_id, request.owner, body.step))
+
+
 async def notices(request: ApiRequest) -> Struct:
     """Take the notices of the caller's tasks: reminders, BREAKPOINTs, results. Each is given once."""
     found = await request.services.runs.notices(request.owner)
@@ -288,6 +312,8 @@ ENDPOINTS = (
     Endpoint("GET", f"{_ONE}/run", show, "user", reply=RunReply),
     Endpoint("GET", f"{_ONE}/events", events, "user", streams=SSE),
     Endpoint("POST", f"{_ONE}/answer", answer, "user", (JSON,), BreakpointAnswer, RunReply),
+    Endpoint("POST", f"{_ONE}/edit", edit, "user", (JSON,), NewSteps, RunReply),
+    Endpoint("POST", f"{_ONE}/retry", retry, "user", (JSON,), StepAgain, RunReply),
     Endpoint("POST", f"{_ONE}/pause", pause, "user", reply=RunReply),
     Endpoint("POST", f"{_ONE}/resume", resume, "user", reply=RunReply),
     Endpoint("POST", f"{_ONE}/cancel", cancel, "user", reply=RunReply),

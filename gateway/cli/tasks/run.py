@@ -60,6 +60,28 @@ def answer(
     _follow(client, task, detach)
 
 
+@click.command()
+@click.argument("task")
+@click.argument("steps", metavar="STEP...", nargs=-1, required=True)
+@_DETACHED
+@with_client
+def edit(client: GatewayClient, task: str, steps: tuple[str, ...], detach: bool) -> None:
+    """Replace the steps that are not done, and go on."""
+    client.post(f"/v1/tasks/{task}/edit", {"steps": list(steps)})
+    _follow(client, task, detach)
+
+
+@click.command()
+@click.argument("task")
+@click.argument("step", type=int)
+@_DETACHED
+@with_client
+def retry(client: GatewayClient, task: str, step: int, detach: bool) -> None:
+    """Do a step again: 1 is the first one."""
+    client.post(f"/v1/tasks/{task}/retry", {"step": step})
+    _follow(client, task, detach)
+
+
 def _mover(name: str, text: str) -> click.Command:
     @click.command(name, help=text)
     @click.argument("task")
@@ -94,6 +116,8 @@ COMMANDS = (
     run,
     watch,
     answer,
+    edit,
+    retry,
     _mover("pause", "Pause a run."),
     _mover("resume", "Go on with a paused run, or let a waiting one ask again."),
     _mover("cancel", "Cancel a run and its task."),

@@ -26,6 +26,7 @@ from gateway.memory.types import Block, LeftOut, Offer
 from gateway.store.memory.conversations import Conversation
 from gateway.store.memory.jobs import Job
 from gateway.store.memory.messages import StoredMessage
+from gateway.store.memory.runs import add_notice, unanswered
 from gateway.store.memory.tasks import (
     Level,
     NewTask,
@@ -218,6 +219,10 @@ class TaskKeeper:
             level: Level = "checklist" if parent else "task"
             return self._add(connection, self._new(conversation, message, change.title, level, parent))
         task = get_task(connection, change.id, conversation.owner)
+        if change.op == "done" and (question := unanswered(connection, task)) is not None:
+            text = f"{task.title} is not marked as done, because it waits at a BREAKPOINT: {question}"
+            add_notice(connection, task.owner, task.id, text, f"message {message} {task.id}", time.time())
+            return task.id
         save_task(
             connection,
             msgspec.structs.replace(task, state=change.op, message=message, updated_at=time.time()),
