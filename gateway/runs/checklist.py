@@ -15,7 +15,7 @@ from gateway.runs.tool import RunTool, Toolbox
 
 MAX_ITEMS = 12
 _MIN_BY_MODEL = 2
-_MAX_TITLE = 300
+MAX_TITLE = 300
 _LINE = re.compile(r"\s*([a-z_]+(?:\.[A-Za-z0-9_.-]+)?)\s*:\s*(.+?)\s*", re.S)
 # "Ask the wiki who made Befunge, then remind me at 15:00 to read it".
 _PARTS = re.compile(r"\s*(?:\n|;)\s*|(?:,|\.)?\s+(?:and then|then|rồi)\s+(?=\w)", re.I)
@@ -76,9 +76,9 @@ def items_of_lines(lines: Sequence[str], tools: Toolbox) -> list[PlannedItem]:
     for line in lines:
         match = _LINE.fullmatch(line)
         if match and match[1] == "ask":
-            found.append(PlannedItem(title=match[2][:_MAX_TITLE], asks=True))
+            found.append(PlannedItem(title=match[2][:MAX_TITLE], asks=True))
         elif match and match[1] == "think":
-            found.append(PlannedItem(title=match[2][:_MAX_TITLE]))
+            found.append(PlannedItem(title=match[2][:MAX_TITLE]))
         elif match and ("." in match[1] or tools.find(match[1])):
             found.append(_call(tools.get(match[1]), _given(tools.get(match[1]), match[2])))
         elif words := item_of_words(line, tools):
@@ -161,7 +161,7 @@ def items_of_model(written: str, title: str, tools: Toolbox) -> list[PlannedItem
         said = content(" ".join([each.question, *given]))
         if not said & about or (tool is not None and len(said & about) * 2 < len(said)):
             raise InvalidRequestError(f"step {number} is not about the task")
-        item = _call(tool, each.arguments) if tool else PlannedItem(title=each.question[:_MAX_TITLE])
+        item = _call(tool, each.arguments) if tool else PlannedItem(title=each.question[:MAX_TITLE])
         if item in items:
             raise InvalidRequestError(f"step {number} repeats another one")
         items.append(item)
@@ -189,4 +189,4 @@ def _call(tool: RunTool, given: dict[str, Any]) -> PlannedItem:
     arguments = tool.prepared(given)
     tool.checked(arguments)
     title = f"{tool.name}: {' | '.join(map(str, arguments.values()))}"
-    return PlannedItem(title=title[:_MAX_TITLE], tool={"name": tool.name, "arguments": arguments})
+    return PlannedItem(title=title[:MAX_TITLE], tool={"name": tool.name, "arguments": arguments})

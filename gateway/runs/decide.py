@@ -19,9 +19,9 @@ from gateway.store.memory.runs import BreakpointKind, Intent, NewBreakpoint, Run
 from gateway.store.memory.tasks import Task
 
 TEXT = {"type": "string", "minLength": 1, "maxLength": 4000}
-_STEPS = {"type": "array", "minItems": 1, "maxItems": 12, "items": {"type": "string", "minLength": 1}}
+STEPS = {"type": "array", "minItems": 1, "maxItems": 12, "items": {"type": "string", "minLength": 1}}
 # A proposal, or other steps.
-YES_OR_STEPS = {"anyOf": [{"enum": ["yes", "cancel"]}, _STEPS]}
+YES_OR_STEPS = {"anyOf": [{"enum": ["yes", "cancel"]}, STEPS]}
 _ALL_RISKS = 3
 _RISKS: dict[Risk, str] = {
     "untrusted": "reads text of others",

@@ -17,7 +17,7 @@ import structlog
 from msgspec import Struct
 
 from gateway.base.aio import finish
-from gateway.base.errors import HearthError
+from gateway.base.errors import HearthError, InvalidRequestError
 from gateway.base.redact import redact
 from gateway.config.settings import TaskSettings
 from gateway.inference.interface import Inference
@@ -28,7 +28,8 @@ from gateway.models.prompts import PromptSet
 from gateway.models.served import ServedModel
 from gateway.runs.answers import make_items, proceed, proposed_line
 from gateway.runs.checklist import PlannedItem, items_of_model, model_schema
-from gateway.runs.decide import YES_OR_STEPS, Ask, Do, Finish, asked, decide
+from gateway.runs.decide import STEPS, YES_OR_STEPS, Ask, Do, Finish, asked, decide
+from gateway.runs.starting import start_run
 from gateway.runs.tool import Calling, Toolbox, ToolOutput, as_data, fenced
 from gateway.store.db import Database
 from gateway.store.memory.jobs import Job, finish_job, put_back_job
@@ -41,6 +42,7 @@ from gateway.store.memory.runs import (
     begin_step,
     breakpoint_source,
     end_step,
+    open_below,
     save_run,
     set_item_state,
 )
@@ -113,6 +115,9 @@ class Runner:
             ended = msgspec.structs.replace(view.run, state="cancelled")
             save_run(connection, ended, view.task.state, now)
             return None
+        if view.task.level == "objective":
+            self._next_task(connection, view)
+            return None
         match decide(view, self._parts.tools):
             case Ask(breakpoint):
                 self._stop(connection, view, breakpoint)
@@ -125,6 +130,25 @@ class Runner:
                 set_item_state(connection, view.run, do.intent.item, "doing", now)
                 return _Work(view, step, do)
         return _Work(view)
+
+    def _next_task(self, connection: apsw.Connection, view: RunView) -> None:
+        """Start the next task of an objective, whose end wakes this run again; ask for tasks if there are none."""
+        left = [task for task in view.items if task.state not in ("done", "cancelled")]
+        if not view.items:
+            question = f"Which tasks does {view.task.title!r} have? Write one a line."
+            new = NewBreakpoint(item=None, kind="checklist", question=question, schema=STEPS)
+            self._stop(connection, view, new)
+        elif not left:
+            self._end(connection, view, "")
+        elif left[0].id not in open_below(connection, view.task.id, view.run.owner):
+            owner, archetype = view.run.owner, view.task.archetype
+            tools, limits = self._parts.tools, self._parts.settings
+            try:
+                start_run(connection, limits, tools, left[0].id, owner, None, archetype)
+            except InvalidRequestError as error:
+                question = f"The task {left[0].title!r} cannot be started: {error.message}. Retry it?"
+                choices = ["retry", "skip", "cancel"]
+                self._stop(connection, view, asked("failed", question, choices, item=left[0].id))
 
     def _stop(self, connection: apsw.Connection, view: RunView, new: NewBreakpoint) -> None:
         """Wait for the owner at a BREAKPOINT."""

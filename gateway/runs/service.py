@@ -17,28 +17,26 @@ from gateway.base.supervised import Supervision
 from gateway.memory.hub import Hub
 from gateway.memory.worker import Worker
 from gateway.runs.answers import Answer, give_answer, make_items, proceed
-from gateway.runs.checklist import item_of_words, items_of_lines, items_of_words, named_tools
+from gateway.runs.checklist import items_of_lines, named_tools
 from gateway.runs.runner import Runner, RunParts
+from gateway.runs.starting import start_run
 from gateway.store.memory.approvals import Approval, list_approvals, revoke_approval
 from gateway.store.memory.runs import (
     Notice,
-    PlannedBy,
     RunConflictError,
     RunView,
     TaskRun,
-    add_run,
     close_breakpoints,
     end_step,
-    items_of,
     list_runs,
-    new_run_id,
+    open_below,
     run_of,
     save_run,
     see_notices,
     set_state,
     unseen_notices,
 )
-from gateway.store.memory.tasks import Archetype, Task, get_task, save_task
+from gateway.store.memory.tasks import Archetype, get_task
 
 T = TypeVar("T")
 
@@ -73,42 +71,12 @@ class Runs:
 
         Raises NotFoundError, RunConflictError if the task runs already, InvalidRequestError for a step or archetype.
         """
-        limits, tools = self._parts.settings, self._parts.tools
+        tools = self._parts.tools
         await tools.ready(named_tools(steps or ()))
 
-        def store(connection: apsw.Connection) -> None:
-            now, found = time.time(), _runnable(get_task(connection, task, owner), archetype)
-            run = TaskRun(
-                id=new_run_id(),
-                owner=owner,
-                task=task,
-                state="running",
-                planned="",
-                max_steps=limits.max_steps,
-                max_tokens=limits.max_tokens,
-                max_seconds=limits.max_seconds,
-                created_at=now,
-                updated_at=now,
-            )
-            add_run(connection, run)
-            planned: PlannedBy = ""
-            for item in items_of(connection, task, owner):
-                planned = "user"
-                words = (
-                    item_of_words(item.title, tools) if item.tool is None and not item.breakpoint else None
-                )
-                made = msgspec.structs.replace(item, state="open", tool=words.tool if words else item.tool)
-                save_task(connection, made)
-            if steps is not None:
-                planned = "user"
-                make_items(connection, found, items_of_lines(steps, tools), now)
-            elif not planned and (items := items_of_words(found.title, tools)):
-                planned = "words"
-                make_items(connection, found, items, now)
-            save_task(connection, msgspec.structs.replace(found, state="doing", updated_at=now))
-            proceed(connection, msgspec.structs.replace(run, planned=planned), now)
-
-        await self._parts.database.write(store)
+        await self._parts.database.write(
+            lambda c: start_run(c, self._parts.settings, tools, task, owner, steps, archetype)
+        )
         return await self._moved(task, owner)
 
     async def view(self, task: str, owner: str) -> RunView:
@@ -184,13 +152,15 @@ class Runs:
         return await self._alone(task, owner, store)
 
     async def cancel(self, task: str, owner: str) -> RunView:
-        """End a run and its task."""
+        """End a run and its task; that of an objective with the runs of its tasks."""
 
         def store(connection: apsw.Connection) -> None:
             run, now = _open(connection, task, owner), time.time()
             close_breakpoints(connection, run.id, now)
             save_run(connection, msgspec.structs.replace(run, state="cancelled"), "cancelled", now)
 
+        for child in await self._parts.database.read(lambda c: open_below(c, task, owner)):
+            await self.cancel(child, owner)
         return await self._alone(task, owner, store)
 
     async def list(
@@ -251,22 +221,6 @@ class Runs:
     def _changed(self, owner: str, task: str) -> None:
         self._hub.publish(_key(owner, task), "run")
         self._hub.publish(owner, "run", task=task)
-
-
-def _runnable(task: Task, archetype: Archetype | None) -> Task:
-    """The task with the archetype that it is run with. Raises InvalidRequestError."""
-    if task.level != "task":
-        raise InvalidRequestError(f"`{task.id}` is {_NAMES[task.level]}; run a task", param="id")
-    wanted = archetype or task.archetype
-    if wanted == "user":
-        raise InvalidRequestError(
-            f"`{task.id}` has the archetype `user`: you do it. Send `archetype: model` or `archetype: hybrid`",
-            param="archetype",
-        )
-    return msgspec.structs.replace(task, archetype=wanted)
-
-
-_NAMES = {"objective": "an objective", "checklist": "an item of a checklist"}
 
 
 def _open(connection: apsw.Connection, task: str, owner: str) -> TaskRun:

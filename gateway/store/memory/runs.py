@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from gateway.base.errors import HearthError, NotFoundError
 from gateway.store.memory.approvals import Approval, list_approvals
+from gateway.store.memory.jobs import add_job
 from gateway.store.memory.tasks import State, Task, get_task, save_task
 from gateway.store.rows import exists, insert, select, select_one, stored
 
@@ -177,8 +178,8 @@ def list_runs(
 
 
 def items_of(connection: apsw.Connection, task: str, owner: str) -> list[Task]:
-    """The checklist of a task, in order."""
-    source = "tasks WHERE owner = ? AND parent = ? AND level = 'checklist' ORDER BY length(id), id"
+    """The checklist of a task, or the tasks of an objective, in order."""
+    source = "tasks WHERE owner = ? AND parent = ? ORDER BY length(id), id"
     return select(connection, Task, source, (owner, task))
 
 
@@ -187,7 +188,19 @@ def save_run(connection: apsw.Connection, run: TaskRun, state: State, now: float
     values = stored(msgspec.structs.replace(run, updated_at=now))
     changes = ", ".join(f"{name} = :{name}" for name in values if name != "id")
     connection.execute(f"UPDATE runs SET {changes} WHERE id = :id", values)
-    set_state(connection, get_task(connection, run.task, run.owner), state, now)
+    task = get_task(connection, run.task, run.owner)
+    set_state(connection, task, state, now)
+    if run.state in ("done", "cancelled") and task.parent is not None:
+        running = "runs WHERE owner = ? AND task = ? AND state = 'running'"
+        for above in select(connection, TaskRun, running, (run.owner, task.parent)):
+            add_job(connection, "run", above.id, now=now)
+
+
+def open_below(connection: apsw.Connection, objective: str, owner: str) -> list[str]:
+    """The tasks of an objective whose runs have not ended."""
+    with_run = f"id IN (SELECT task FROM runs WHERE owner = ?1 AND {_OPEN_RUN})"
+    source = f"tasks WHERE owner = ?1 AND parent = ?2 AND {with_run} ORDER BY id"
+    return [task.id for task in select(connection, Task, source, (owner, objective))]
 
 
 def set_state(connection: apsw.Connection, task: Task, state: State, now: float) -> None:

@@ -333,7 +333,10 @@ async def test_what_cannot_run_is_refused_with_a_remedy(client: Client) -> None:
     assert "has no run" in await error(f"/v1/tasks/{made}/answer", answer="yes")
     assert "no task" in await error("/v1/tasks/T-20990101-01/run")
     goal = (await client.post("/v1/tasks", json={"title": "Move house", "level": "objective"})).json()["id"]
-    assert "an objective" in await error(f"/v1/tasks/{goal}/run")
+    assert "tasks, not steps" in await error(f"/v1/tasks/{goal}/run", archetype="model", steps=["notify: x"])
+    item = {"title": "pack", "level": "checklist", "parent": made}
+    item_id = (await client.post("/v1/tasks", json=item)).json()["id"]
+    assert "an item of a checklist" in await error(f"/v1/tasks/{item_id}/run", archetype="model")
     task = await begin(client, "x", "ask: Which?")
     await rest(client, task)
     assert "runs already" in await error(f"/v1/tasks/{task}/run")
