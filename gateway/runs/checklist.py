@@ -16,12 +16,14 @@ from gateway.runs.tool import RunTool, Toolbox
 MAX_ITEMS = 12
 _MIN_BY_MODEL = 2
 MAX_TITLE = 300
+_RESULT = re.compile(r"\{\{\d{1,3}\}\}")
 _LINE = re.compile(r"\s*([a-z_]+(?:\.[A-Za-z0-9_.-]+)?)\s*:\s*(.+?)\s*", re.S)
 # "Ask the wiki who made Befunge, then remind me at 15:00 to read it".
 _PARTS = re.compile(r"\s*(?:\n|;)\s*|(?:,|\.)?\s+(?:and then|then|rồi)\s+(?=\w)", re.I)
+_SPAN = r"(?:\d+|an?|one)\s*(?:seconds?|minutes?|mins?|hours?|days?|[smhd])"
 _TIME = (
     r"(?:(?:at|lúc|on)\s+)?(?P<time>(?:tomorrow|today|\d{4}-\d{2}-\d{2})?\s*(?:at\s+)?\d{1,2}(?:[:.h]\d{2})?\s*(?:am|pm)?"
-    r"(?:\s+(?:tomorrow|today))?|in\s+(?:\d+|an?|one)\s*(?:seconds?|minutes?|mins?|hours?|days?|[smhd]))"
+    r"(?:\s+(?:tomorrow|today))?|in\s+" + _SPAN + r")"
 )
 _PLEASE = r"(?:please\s+|can you\s+|could you\s+|hãy\s+)?"
 # Words that name a tool, the most particular first. The groups are arguments.
@@ -34,6 +36,7 @@ _WORDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ),
         ("remind_at", rf"(?:remind me|nhắc tôi|nhắc mình)\s+(?:to|that|about)?\s*(?P<text>.+?)\s+{_TIME}"),
         ("wait_until", rf"(?:wait|chờ)(?:\s+until|\s+for|\s+đến)?\s+{_TIME}"),
+        ("wait_until", rf"(?:wait|chờ)(?:\s+for)?\s+(?P<time>{_SPAN})"),
         ("search_wiki", r"(?:search|look in) (?:the )?wiki (?:for|about)\s+(?P<query>.+?)"),
         ("ask_wiki", r"(?:ask|check with|hỏi) (?:the )?wiki(?: about)?\s*[:,]?\s+(?P<question>.+?)"),
         (
@@ -49,6 +52,13 @@ _WORDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
             r"(?:find (?:out )?)?(?:who|what) calls\s+(?P<name>[\w.]+)(?: in (?P<project>\S+?))?[?]?",
         ),
         ("read_file", r"(?:read|show|open) (?:the )?file\s+(?P<path>[^\s]+?)(?: in (?P<project>\S+?))?"),
+        # Reading does no harm: a question to find out something goes to the wiki, unless it is about a file.
+        ("search_wiki", r"look up\s+(?P<query>[^.;]{1,60}?) in the wiki"),
+        (
+            "ask_wiki",
+            r"(?:find out|learn|look up|tell me|check)\s+(?P<question>(?:who|what|when|where|which|why|how)\b"
+            r"(?![^;]*[\w-][./]\w)(?:(?! and )[^;])+?)(?: and (?:tell me|let me know))?",
+        ),
         ("http_get", r"(?:fetch|get|download|load)\s+(?P<url>https?://\S+?)"),
         ("notify", r"(?:notify me|tell me|let me know)\s*(?:that\s*:?|:)\s+(?P<text>.+?)"),
         ("remember", r"remember\s*(?:that\s*:?|:)\s+(?P<text>.+?)"),
@@ -123,8 +133,8 @@ class _Proposed(Struct, frozen=True):
     question: str = ""
 
 
-def model_schema(tools: Toolbox) -> dict[str, Any]:
-    """What the model may write: 2 to 12 items, each a call or a question to itself."""
+def model_schema(tools: Toolbox, title: str) -> dict[str, Any]:
+    """What the model may write: 2 to 12 items, each a call of a tool that fits the title, or a question to itself."""
     question = {
         "type": "object",
         "required": ["question"],
@@ -135,7 +145,7 @@ def model_schema(tools: Toolbox) -> dict[str, Any]:
         "type": "array",
         "minItems": _MIN_BY_MODEL,
         "maxItems": MAX_ITEMS,
-        "items": {"anyOf": [*tools.item_schemas(), question]},
+        "items": {"anyOf": [*tools.item_schemas(title), question]},
     }
 
 
@@ -158,7 +168,11 @@ def items_of_model(written: str, title: str, tools: Toolbox) -> list[PlannedItem
         given = [str(value) for value in each.arguments.values()]
         if tool is not None and tool.exact and any(_folded(value) not in words for value in given):
             raise InvalidRequestError(f"the task does not say what step {number} does")
-        said = content(" ".join([each.question, *given]))
+        bare = _RESULT.sub("", " ".join([each.question, *given])).strip()
+        if not bare and tool is not None and number > 1:
+            items.append(_call(tool, each.arguments))  # passes a result on
+            continue
+        said = content(bare)
         if not said & about or (tool is not None and len(said & about) * 2 < len(said)):
             raise InvalidRequestError(f"step {number} is not about the task")
         item = _call(tool, each.arguments) if tool else PlannedItem(title=each.question[:MAX_TITLE])

@@ -249,11 +249,13 @@ class Runner:
     async def _plan(self, view: RunView, job: Job) -> None:
         """Have the model write the checklist; ask for one if it is not usable."""
         tools, began = self._parts.tools, time.monotonic()
-        values = {"tools": tools.text(), "task": view.task.title}
+        values = {"tools": tools.text(view.task.title), "task": view.task.title}
         items: list[PlannedItem] = []
         problem, tokens = "", 0
         try:
-            written, tokens = await self._write(view, "checklist", values, model_schema(tools))
+            written, tokens = await self._write(
+                view, "checklist", values, model_schema(tools, view.task.title)
+            )
             items = items_of_model(written, view.task.title, tools)
         except HearthError as error:
             if error.retry_after is not None:

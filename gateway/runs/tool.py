@@ -43,7 +43,7 @@ class RunTool:
     ``repeatable``: a second call with the same arguments changes nothing more, so it needs no question after a crash.
     ``exact``: a model may only give it arguments in the task's own words. ``prepared`` makes arguments independent of
     the moment at which they are used: "15:00" becomes a date. ``version`` is the hash of an outside tool's own
-    description and schema.
+    description and schema. A model is offered the tool for titles in which the expression ``needs`` is found.
     """
 
     arguments: type[Struct]
@@ -53,6 +53,7 @@ class RunTool:
     exact: bool = False
     prepared: Callable[[dict[str, Any]], dict[str, Any]] = dict
     version: str = ""
+    needs: str = ""
 
     @property
     def name(self) -> str:
@@ -130,15 +131,18 @@ class Toolbox:
             raise InvalidRequestError(f"there is no tool `{name[:100]}`; {there}", param="steps")
         return found
 
-    def text(self) -> str:
-        """All tools, a line each, for a prompt."""
+    def text(self, title: str) -> str:
+        """The tools that fit a title, a line each, for a prompt."""
         return "\n".join(
             f"- {tool.name}({', '.join(tool.arguments.__struct_fields__)}): {tool.description}"
-            for tool in self._tools.values()
+            for tool in self._fitting(title)
         )
 
-    def item_schemas(self) -> list[dict[str, Any]]:
-        """A schema for a call of each tool, with short texts: long ones make large grammars."""
+    def _fitting(self, title: str) -> list[RunTool]:
+        return [tool for tool in self._tools.values() if re.search(tool.needs, title, re.I)]
+
+    def item_schemas(self, title: str) -> list[dict[str, Any]]:
+        """A schema for a call of each tool that fits a title, with short texts: long ones make large grammars."""
         return [
             {
                 "type": "object",
@@ -146,7 +150,7 @@ class Toolbox:
                 "additionalProperties": False,
                 "properties": {"tool": {"const": tool.name}, "arguments": _short(tool.schema)},
             }
-            for tool in self._tools.values()
+            for tool in self._fitting(title)
         ]
 
 
