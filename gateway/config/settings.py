@@ -303,6 +303,10 @@ class TaskSettings(Struct, frozen=True, forbid_unknown_fields=True):
     # Hosts from which `http_get` may fetch, with the port if it is not the usual one, such as api.example.org. Empty:
     # there is no `http_get`.
     http_hosts: list[Annotated[str, Meta(pattern=r"^[a-z0-9_.:\[\]-]{1,255}$")]] = []
+    # Address that gets every notice as a signed POST request. "": none.
+    webhook_url: str = ""
+    # The key of the signatures.
+    webhook_secret: str = ""
     # MCP servers whose tools steps may call, each a table [[tasks.servers]].
     servers: list[McpServer] = []
 

@@ -20,6 +20,7 @@ from gateway.runs.answers import Answer, give_answer, make_items, proceed
 from gateway.runs.checklist import items_of_lines, named_tools
 from gateway.runs.runner import Runner, RunParts
 from gateway.runs.starting import start_run
+from gateway.runs.webhook import Webhook
 from gateway.store.memory.approvals import Approval, list_approvals, revoke_approval
 from gateway.store.memory.runs import (
     Notice,
@@ -54,15 +55,18 @@ class Runs:
     def __init__(self, parts: RunParts) -> None:
         self._parts = parts
         self._hub = Hub()
+        self._webhook = Webhook(parts.database, parts.settings)
         runner = Runner(parts, self._changed)
         self._worker = Worker(parts.database, {"run": runner.run}, name="run-worker", at_once=AT_ONCE)
 
     async def start(self, supervision: Supervision) -> None:
         await self._worker.start(supervision)
+        self._webhook.start(supervision)
 
     async def close(self) -> None:
         """Interrupt steps; they stay queued in the database."""
         await self._worker.close()
+        await self._webhook.close()
 
     async def begin(
         self, task: str, owner: str, steps: Sequence[str] | None, archetype: Archetype | None
@@ -221,6 +225,7 @@ class Runs:
     def _changed(self, owner: str, task: str) -> None:
         self._hub.publish(_key(owner, task), "run")
         self._hub.publish(owner, "run", task=task)
+        self._webhook.wake()
 
 
 def _open(connection: apsw.Connection, task: str, owner: str) -> TaskRun:

@@ -29,6 +29,7 @@ BreakpointKind = Literal[
     "question", "approval", "happened", "checklist", "confirm", "limit", "repeat", "failed"
 ]
 
+_HOOK_SECONDS = 86_400.0
 _OPEN_RUN = "state IN ('running', 'waiting', 'paused')"
 _UNANSWERED = "answered_at IS NULL AND closed_at IS NULL"
 
@@ -124,6 +125,13 @@ class Notice(Struct, frozen=True, kw_only=True):
         """The id of the BREAKPOINT that it is about."""
         kind, _, number = self.source.partition(" ")
         return int(number) if kind == "breakpoint" else None
+
+
+class HookedNotice(Notice, frozen=True, kw_only=True):
+    """A notice for the webhook."""
+
+    owner: str
+    hook_attempts: int
 
 
 class RunView(Struct, frozen=True, kw_only=True):
@@ -283,12 +291,33 @@ def close_breakpoints(connection: apsw.Connection, run: str, now: float) -> None
 
 
 def add_notice(
-    connection: apsw.Connection, owner: str, task: str, text: str, source: str, now: float
+    connection: apsw.Connection,
+    owner: str,
+    task: str,
+    text: str,
+    source: str,
+    now: float,
+    *,
+    hook: bool = True,
 ) -> None:
-    """Leave a notice, once for each ``source``."""
+    """Leave a notice, once for each ``source``; with ``hook`` the webhook gets it too."""
     connection.execute(
-        "INSERT INTO notices (owner, task, text, source, created_at) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-        (owner, task, text, source, now),
+        "INSERT INTO notices (owner, task, text, source, created_at, hook_at) VALUES (?, ?, ?, ?, ?, ?) "
+        "ON CONFLICT DO NOTHING",
+        (owner, task, text, source, now, now if hook else None),
+    )
+
+
+def due_hook(connection: apsw.Connection, now: float) -> HookedNotice | None:
+    """The next notice for the webhook; those of before the last day are too old."""
+    source = "notices WHERE hook_at <= ? AND created_at > ? ORDER BY hook_at, seq LIMIT 1"
+    return select_one(connection, HookedNotice, source, (now, now - _HOOK_SECONDS))
+
+
+def save_hook(connection: apsw.Connection, seq: int, attempts: int, again: float | None) -> None:
+    """Record an attempt, and when the next one is due, if at all."""
+    connection.execute(
+        "UPDATE notices SET hook_attempts = ?, hook_at = ? WHERE seq = ?", (attempts, again, seq)
     )
 
 

@@ -12,3 +12,8 @@ CREATE UNIQUE INDEX approvals_once ON approvals (owner, tool, version, pattern);
 
 -- JSON: tool, version and arguments of the calls that the answer `always` approves.
 ALTER TABLE breakpoints ADD COLUMN pattern TEXT;
+
+-- The webhook: when a notice is due there; NULL if it was taken, given up, or is not for it.
+ALTER TABLE notices ADD COLUMN hook_at REAL;
+ALTER TABLE notices ADD COLUMN hook_attempts INTEGER NOT NULL DEFAULT 0;
+CREATE INDEX notices_hook ON notices (hook_at) WHERE hook_at IS NOT NULL;
