@@ -46,6 +46,7 @@ from gateway.store.memory.runs import (
     save_run,
     set_item_state,
 )
+from gateway.store.request_log import RequestRecord
 
 log = structlog.get_logger(__name__)
 
@@ -66,8 +67,8 @@ class RunParts(Struct, frozen=True, kw_only=True):
     tools: Toolbox
     pace: Pace = msgspec.field(default_factory=Pace)
 
-    def model(self, owner: str) -> MemoryModel:
-        return MemoryModel(self.inference, self.record, self.pace, owner, "", self.served.current.name)
+    def model(self, owner: str, record: Record) -> MemoryModel:
+        return MemoryModel(self.inference, record, self.pace, owner, "", self.served.current.name)
 
 
 class _Work(Struct, frozen=True):
@@ -190,8 +191,10 @@ class Runner:
         def store(connection: apsw.Connection) -> None:
             now = time.time()
             if problem is None:
-                spent = {"tokens": output.tokens, "seconds": seconds}
-                end_step(connection, work.step, "done", clean, now, **spent)  # type: ignore[arg-type]
+                tokens, request = output.tokens, output.request
+                end_step(
+                    connection, work.step, "done", clean, now, tokens=tokens, seconds=seconds, request=request
+                )
                 set_item_state(connection, view.run, do.intent.item, "done", now)
                 self._go_on(connection, view, job)
                 return
@@ -243,8 +246,8 @@ class Runner:
             for step in known
         )
         values = {"results": results or "(none)", "task": view.task.title, "question": question}
-        written, tokens = await self._write(view, "step", values)
-        return ToolOutput(written.strip(), tokens)
+        written, tokens, request = await self._write(view, "step", values)
+        return ToolOutput(written.strip(), tokens, request)
 
     async def _plan(self, view: RunView, job: Job) -> None:
         """Have the model write the checklist; ask for one if it is not usable."""
@@ -253,7 +256,7 @@ class Runner:
         items: list[PlannedItem] = []
         problem, tokens = "", 0
         try:
-            written, tokens = await self._write(
+            written, tokens, _ = await self._write(
                 view, "checklist", values, model_schema(tools, view.task.title)
             )
             items = items_of_model(written, view.task.title, tools)
@@ -293,9 +296,16 @@ class Runner:
 
     async def _write(
         self, view: RunView, prompt: str, values: dict[str, str], schema: dict[str, Any] | None = None
-    ) -> tuple[str, int]:
-        """What the model writes, and its tokens with those of the prompt."""
-        parts, used = self._parts, self._parts.prompts.get(prompt)
+    ) -> tuple[str, int, str]:
+        """What the model writes, its tokens with those of the prompt, and the id in the request log."""
+        parts, used, ids = self._parts, self._parts.prompts.get(prompt), [""]
+
+        async def record(make: Callable[[], RequestRecord]) -> None:
+            made = make()
+            ids.append(made.id)
+            await parts.record(lambda: made)
+
         filled = Filled(msgspec.structs.replace(used, schema=schema) if schema else used, values)
-        written, _ = await parts.model(view.run.owner).write(filled, max_tokens=used.max_tokens or 300)
-        return written, sum(await parts.inference.count([filled.text, written]))
+        model = parts.model(view.run.owner, record)
+        written, _ = await model.write(filled, max_tokens=used.max_tokens or 300)
+        return written, sum(await parts.inference.count([filled.text, written])), ids[-1]

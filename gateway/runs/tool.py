@@ -22,10 +22,11 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u2028\u2029]")
 
 
 class ToolOutput(Struct, frozen=True):
-    """What a tool returned, and the model's tokens that it took."""
+    """What a tool returned, the model's tokens that it took, and the id of its record in the request log."""
 
     text: str
     tokens: int = 0
+    request: str = ""
 
 
 class Calling(Struct, frozen=True, kw_only=True):

@@ -77,7 +77,10 @@ class BreakpointReply(Struct, frozen=True, kw_only=True):
 
 
 class StepReply(Struct, frozen=True, kw_only=True):
-    """An item of the checklist with the outcome of its last attempt; ``result`` of a failed one is what went wrong."""
+    """An item of the checklist with the outcome of its last attempt; ``result`` of a failed one is what went wrong.
+
+    ``request`` is the id of what it asked the model, in the request log; "" for none.
+    """
 
     id: str
     title: str
@@ -85,6 +88,7 @@ class StepReply(Struct, frozen=True, kw_only=True):
     attempts: int
     outcome: Outcome | None
     result: str | None
+    request: str
 
 
 class RunReply(Struct, frozen=True, kw_only=True):
@@ -275,6 +279,7 @@ def run_reply(view: RunView) -> RunReply:
             attempts=sum(step.item == item.id for step in view.steps),
             outcome=last[item.id].outcome if item.id in last else None,
             result=last[item.id].result if item.id in last else None,
+            request=last[item.id].request if item.id in last else "",
         )
         for item in view.items
     ]

@@ -129,7 +129,7 @@ COMMANDS = (
 def show_run(found: Mapping[str, Any]) -> None:
     say(f"{found['task']} {found['title']}: {found['state']}")
     for step in found["steps"]:
-        say(_step_line(step))
+        say(_step_line(step) + (f" (hearth log {step['request']} --replay)" if step["request"] else ""))
     _show_stop(found)
 
 

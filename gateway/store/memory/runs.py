@@ -75,6 +75,7 @@ class RunStep(Intent, frozen=True, kw_only=True):
     result: str | None
     tokens: int
     seconds: float
+    request: str = ""  # its id in the request log
     began_at: float
     ended_at: float | None
 
@@ -239,11 +240,12 @@ def end_step(
     *,
     tokens: int = 0,
     seconds: float = 0.0,
+    request: str = "",
 ) -> None:
     """Store the outcome of a step that has none, and count its tokens and seconds. Raises RunConflictError."""
-    values = (outcome, result, tokens, seconds, now, seq)
+    values = (outcome, result, tokens, seconds, request, now, seq)
     connection.execute(
-        "UPDATE run_steps SET outcome = ?, result = ?, tokens = ?, seconds = ?, ended_at = ? "
+        "UPDATE run_steps SET outcome = ?, result = ?, tokens = ?, seconds = ?, request = ?, ended_at = ? "
         "WHERE seq = ? AND outcome IS NULL",
         values,
     )

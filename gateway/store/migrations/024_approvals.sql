@@ -17,3 +17,6 @@ ALTER TABLE breakpoints ADD COLUMN pattern TEXT;
 ALTER TABLE notices ADD COLUMN hook_at REAL;
 ALTER TABLE notices ADD COLUMN hook_attempts INTEGER NOT NULL DEFAULT 0;
 CREATE INDEX notices_hook ON notices (hook_at) WHERE hook_at IS NOT NULL;
+
+-- The id of the request in the log that a step made; '' for none.
+ALTER TABLE run_steps ADD COLUMN request TEXT NOT NULL DEFAULT '';

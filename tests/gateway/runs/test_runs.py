@@ -13,6 +13,7 @@ import pytest
 
 from gateway.base.errors import InvalidRequestError
 from gateway.config.settings import Settings
+from gateway.store.request_log import get_record
 from tests.gateway.api.conftest import Client, in_process, make_key
 from tests.gateway.api.conversations.test_conversations import text_of
 from tests.gateway.api.scripted import ScriptedInference
@@ -301,6 +302,15 @@ async def test_a_step_is_done_again_on_request(client: Client, inference: Script
     assert (run["state"], run["result"], run["steps"][1]["attempts"]) == ("done", "told: it is Dry.", 2)
     beyond = await client.post(f"/v1/tasks/{task}/retry", json={"step": 3})
     assert "`step` is 3, and there are 2" in beyond.json()["error"]["message"]
+
+
+async def test_what_a_step_asked_the_model_is_in_the_request_log(client: Client, settings: Settings) -> None:
+    run = await rest(client, await begin(client, "x", "think: How is it?", "notify: it is {{1}}"))
+    asked, told = [step["request"] for step in run["steps"]]
+    database = apsw.Connection(str(settings.database_path))
+    assert get_record(database, asked).answer == "It is fine."
+    database.close()
+    assert told == ""
 
 
 async def test_a_chat_does_not_mark_what_waits_as_done(client: Client) -> None:
