@@ -55,7 +55,12 @@ MODEL_CODE = {
 MODEL_LIBRARIES = {"llama_cpp", "numpy"}
 OURS = {"gateway", "model_host", "clients"}
 # The package is an extra: what imports it is imported when it is used.
-MCP_CODE = {"gateway.api.mcp.server", "gateway.api.mcp.transport", "gateway.cli.mcp.bridge"}
+MCP_CODE = {
+    "gateway.api.mcp.server",
+    "gateway.api.mcp.transport",
+    "gateway.cli.mcp.bridge",
+    "gateway.runs.tools.mcp_client",
+}
 PYDLE_CODE = {"clients.irc.link", "clients.irc.connection"}
 SQL = re.compile(
     r"\b(SELECT\s.+\sFROM|INSERT\s+(OR\s+\w+\s+)?INTO|UPDATE\s+\w+\s+SET|DELETE\s+FROM|CREATE\s+(TABLE|INDEX)|PRAGMA\s)",

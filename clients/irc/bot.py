@@ -14,12 +14,13 @@ from clients.irc import __version__
 from clients.irc.commands import COMMANDS, CommandContext, run_command
 from clients.irc.config import Config, api_key
 from clients.irc.gateway import Gateway, GatewayError
-from clients.irc.link import CtcpQuery, Event, Message, NickChange, Sent, Typing
+from clients.irc.link import CtcpQuery, Event, MembershipChange, Message, NickChange, Registered, Sent, Typing
 from clients.irc.memory import Memory, StateError, StateFile
 from clients.irc.network import Network
 from clients.irc.outbox import Buckets
 from clients.irc.questions import Questions
 from clients.irc.requests import Request, nick_key, user_key
+from clients.irc.tasks import PeopleTasks
 from clients.irc.wire import clean
 
 _GRACE_SECONDS = 5.0  # for open questions when the program stops
@@ -114,6 +115,7 @@ class Bot:
         self._file = StateFile(config.bot.state_dir.expanduser())
         self._memory = Memory(self._gateway, self._file)
         self._questions = Questions(config, self._gateway, self._memory, self._tasks.spawn)
+        self._people_tasks = PeopleTasks(self._gateway, self._file, config.bot.command_mark)
         self._ctcp_limits = Buckets(3, 10.0)
         self._typing_limit = Buckets(1, _TYPING_SECONDS)
         self._context = CommandContext(
@@ -121,6 +123,7 @@ class Bot:
             memory=self._memory,
             file=self._file,
             mark=config.bot.command_mark,
+            tasks=self._people_tasks,
             stop=self.stop,
         )
         self.networks = [Network(each, config.bot, config.replies, self.handle) for each in config.networks]
@@ -149,6 +152,7 @@ class Bot:
         except TimeoutError:
             log.warning("a server did not accept QUIT in time")
         finally:
+            await self._people_tasks.close()
             await self._tasks.close()
             for task in (*running, stopping):
                 task.cancel()
@@ -170,6 +174,11 @@ class Bot:
                 self._on_query(network, event)
             case NickChange():
                 self._questions.renamed(network, event.old, event.new)
+                self._people_tasks.renamed(network, event.old, event.new)
+            case MembershipChange(freed=nick) if nick:
+                self._people_tasks.left(network, nick)
+            case Registered():
+                self._people_tasks.left(network, None)
 
     def _hears(self, network: Network, sender: Sent) -> bool:
         keys = {user_key(network, sender), nick_key(network, sender.nick)}
@@ -178,6 +187,7 @@ class Bot:
     def _on_message(self, network: Network, message: Message) -> None:
         bot = self._config.bot
         request = Request.of(network, message)
+        self._people_tasks.heard(request)
         channel = request.channel_config
         wanted = addressed(
             message.text,

@@ -14,6 +14,7 @@ from clients.irc.memory import Memory, StateError, StateFile
 from clients.irc.questions import Questions
 from clients.irc.replies import failure, source_line
 from clients.irc.requests import Request, nick_key
+from clients.irc.tasks import PeopleTasks
 from clients.irc.wire import NICK, is_channel
 
 _MAX_SOURCES = 3
@@ -31,6 +32,7 @@ class CommandContext(Struct):
     memory: Memory
     file: StateFile
     mark: str
+    tasks: PeopleTasks
     stop: Callable[[], None]
     quiet: dict[str, float] = {}
 
@@ -112,6 +114,7 @@ async def _forget(context: CommandContext, request: Request, arguments: str) -> 
     if arguments.casefold() != "me":
         return f"say {context.mark}forget me, and I forget what you have told me."
     lines, questions = await context.memory.forget(request)
+    await context.tasks.forget(request)
     return (
         f"done, {lines} lines and the records of {questions} questions are gone, and I will not remember you until "
         f"you say {context.mark}remember me."
@@ -148,6 +151,45 @@ def _asking(name: str, mode: Mode, usage: str) -> Handler:
         return ""
 
     return ask
+
+
+async def _tasks(context: CommandContext, request: Request, arguments: str) -> str:
+    if problem := _no_tasks(request):
+        return problem
+    for line in await context.tasks.listing(request):
+        request.reply(line)
+    context.tasks.heard(request)
+    return "that is all; " + f"{context.mark}do WORDS starts a task."
+
+
+async def _do(context: CommandContext, request: Request, arguments: str) -> str:
+    if problem := _no_tasks(request):
+        return problem
+    if not arguments:
+        return f"{context.mark}do what"
+    try:
+        return f"{await context.tasks.begin(request, arguments)} is under way."
+    except GatewayError as error:
+        if error.status not in (400, 404, 409):
+            raise
+        return f"that does not work: {error}"
+
+
+async def _answer(context: CommandContext, request: Request, arguments: str) -> str:
+    problem = _no_tasks(request) or ("" if arguments else f"{context.mark}answer TASK ANSWER")
+    return problem or await context.tasks.answer(request, arguments)
+
+
+def _no_tasks(request: Request) -> str:
+    """Why this user may run no tasks here; "" if they may."""
+    allowed = request.network.config.tasks
+    if allowed == "off":
+        return "I run no tasks on this network."
+    if allowed == "admins" and not _is_admin(request):
+        return "tasks are for my operators, by their services account."
+    if not request.account:
+        return "tasks need a services account: anybody can take a nick."
+    return "tell me in private." if request.channel else ""
 
 
 async def _join(context: CommandContext, request: Request, arguments: str) -> str:
@@ -228,6 +270,9 @@ COMMANDS: dict[str, BotCommand] = {
     "forget": BotCommand(_forget, "me"),
     "remember": BotCommand(_remember, "me"),
     "keep": BotCommand(_keep),
+    "tasks": BotCommand(_tasks),
+    "do": BotCommand(_do, "words"),
+    "answer": BotCommand(_answer, "task text"),
     "stats": BotCommand(_stats),
     "join": BotCommand(_join, "#channel", admin=True),
     "part": BotCommand(_part, "#channel", admin=True),

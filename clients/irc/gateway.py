@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import Any, TypeVar
+from urllib.parse import quote
 
 import httpx2
 import msgspec
@@ -147,6 +149,46 @@ class Gateway:
     async def erase(self, conversation: str) -> None:
         await self._call("DELETE", f"/v1/conversations/{conversation}", dict)
 
+    async def begin_task(self, person: str, words: str) -> str:
+        """Make a task of a person and run it; with the id of a task that waits, let it ask again. Return its id."""
+        if re.fullmatch(r"T-[0-9]{8}-[0-9]{2}", words):
+            await self._call("POST", f"/v1/tasks/{words}/resume", dict, person=person)
+            return words
+        body = {"title": words, "archetype": "model"}
+        task = await self._call("POST", "/v1/tasks", lambda reply: str(reply["id"]), body, person=person)
+        await self._call("POST", f"/v1/tasks/{task}/run", dict, {}, person=person)
+        return task
+
+    async def runs(self, person: str) -> list[dict[str, Any]]:
+        """The newest runs of a person's tasks."""
+        return await self._call("GET", "/v1/runs?limit=20", lambda reply: list(reply["data"]), person=person)
+
+    async def answer_task(self, person: str, task: str, number: int, text: str) -> None:
+        """Answer a BREAKPOINT of a person's task."""
+        body = {"answer": text, "breakpoint": number}
+        await self._call("POST", f"/v1/tasks/{task}/answer", dict, body, person=person)
+
+    async def erase_tasks(self, person: str) -> None:
+        """Delete a person's tasks, and the facts that these have remembered."""
+        for kind in ("facts", "tasks"):
+            path = f"/v1/{kind}"
+            while rows := await self._call(
+                "GET", f"{path}?limit=200", lambda reply: list(reply["data"]), person=person
+            ):
+                for row in rows:
+                    if row.get("level") != "checklist":  # deleted with its task
+                        await self._call("DELETE", f"{path}/{row['id']}", dict, person=person)
+
+    async def notices(self, person: str) -> AsyncIterator[tuple[str, str, int | None]]:
+        """A person's notices as they come: task, text, and the BREAKPOINT that asks for an answer."""
+        headers = {"Accept": "text/event-stream"} | _person(person)
+        async with self._response("GET", "/v1/notices", None, headers, silence=_SILENCE_SECONDS) as response:
+            async for event in httpx2.EventSource(response):
+                if event.event == "notice":
+                    yield _decoded(
+                        event.data, lambda found: (found["task"], found["text"], found["breakpoint"])
+                    )
+
     async def check(self) -> None:
         """Check that the gateway is ready and takes our key. Loads no model."""
         await self._call("GET", "/readyz", dict)
@@ -165,8 +207,10 @@ class Gateway:
         *,
         params: dict[str, str] | None = None,
         request_id: str = "",
+        person: str = "",
     ) -> T:
         headers = {"X-Request-ID": request_id} if request_id else {}
+        headers |= _person(person) if person else {}
         async with self._response(method, path, body, headers, params=params) as response:
             return _decoded(await response.aread(), read)
 
@@ -225,6 +269,10 @@ class Gateway:
             raise GatewayError("the gateway has fallen silent", code="timeout") from None
         except httpx2.HTTPError as error:
             raise GatewayError(f"the connection to the gateway broke: {error}", code="broken") from None
+
+
+def _person(person: str) -> dict[str, str]:
+    return {"X-Hearth-Person": quote(person, safe="/:")}
 
 
 def _author(user: str | None) -> dict[str, object]:

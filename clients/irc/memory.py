@@ -48,6 +48,7 @@ class State(Struct, forbid_unknown_fields=True):
     conversations: dict[str, str] = {}  # ids at the gateway, by place
     forgotten: set[str] = set()  # users who do not want to be remembered
     ignored: set[str] = set()  # users who get no answer
+    tasks: set[str] = set()  # users with tasks
 
 
 class StateFile:

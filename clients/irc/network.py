@@ -106,6 +106,12 @@ class Network:
         """The link, once it is registered."""
         return self.link if self.link is not None and self.link.ready else None
 
+    def shares_channel(self, nick: str) -> bool:
+        """Whether somebody of that nick is in a channel with us: only then do we see them leave."""
+        link, wanted = self.ready, self.fold(nick)
+        channels = link.channels.values() if link is not None else ()
+        return any(self.fold(user) == wanted for channel in channels for user in channel["users"])
+
     @property
     def channels(self) -> list[str]:
         """The wanted channels that we are in."""

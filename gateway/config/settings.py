@@ -260,6 +260,34 @@ class McpSettings(Struct, frozen=True, forbid_unknown_fields=True):
     write: bool = False
 
 
+class McpServer(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A server of the Model Context Protocol: a program that is started for each call, or a Streamable HTTP address."""
+
+    # Its tools are called NAME.TOOL.
+    name: Annotated[str, Meta(pattern=r"^[a-z][a-z0-9_]{0,31}$")]
+    # The tools that steps may call, and what each does: "untrusted" (reads text of others), "private" (reads your
+    # data), "effect".
+    tools: dict[
+        Annotated[str, Meta(pattern=r"^[A-Za-z0-9_.-]{1,64}$")],
+        list[Literal["untrusted", "private", "effect"]],
+    ]
+    command: list[str] = []
+    # Variables of the program, besides PATH, HOME and the like.
+    env: dict[str, str] = {}
+    url: str = ""
+    # A file with the address's key.
+    key_file: str = ""
+    # Run the program under bubblewrap, if that is installed; then it sees the system's programs, these paths, and a
+    # network only with `network`.
+    sandbox: bool = True
+    read: list[str] = []
+    write: list[str] = []
+    network: bool = False
+    # Limits of a call.
+    seconds: Timeout = 30.0
+    max_bytes: Positive = 1024 * 1024
+
+
 class TaskSettings(Struct, frozen=True, forbid_unknown_fields=True):
     """Runs of tasks: their limits, after which they ask whether to go on, and where they may fetch from."""
 
@@ -275,6 +303,12 @@ class TaskSettings(Struct, frozen=True, forbid_unknown_fields=True):
     # Hosts from which `http_get` may fetch, with the port if it is not the usual one, such as api.example.org. Empty:
     # there is no `http_get`.
     http_hosts: list[Annotated[str, Meta(pattern=r"^[a-z0-9_.:\[\]-]{1,255}$")]] = []
+    # Address that gets every notice as a signed POST request. "": none.
+    webhook_url: str = ""
+    # The key of the signatures.
+    webhook_secret: str = ""
+    # MCP servers whose tools steps may call, each a table [[tasks.servers]].
+    servers: list[McpServer] = []
 
 
 class LogSettings(Struct, frozen=True, forbid_unknown_fields=True):

@@ -84,6 +84,10 @@ def flatten(settings: Settings) -> dict[str, object]:
     tree: dict[str, Any] = msgspec.to_builtins(settings, enc_hook=str)
     if tree["upstream"]["key"]:
         tree["upstream"]["key"] = "[redacted]"
+    if tree["tasks"]["webhook_secret"]:
+        tree["tasks"]["webhook_secret"] = "[redacted]"
+    for server in tree["tasks"]["servers"]:
+        server["env"] = dict.fromkeys(server["env"], "[redacted]")
     found: dict[str, object] = {"data_dir": tree.pop("data_dir")}
     return found | {f"{section}.{name}": tree[section][name] for section in tree for name in tree[section]}
 

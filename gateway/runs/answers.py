@@ -9,9 +9,10 @@ import apsw
 import msgspec
 
 from gateway.base.errors import InvalidRequestError
-from gateway.runs.checklist import PlannedItem, items_of_lines
+from gateway.runs.checklist import MAX_TITLE, PlannedItem, items_of_lines
 from gateway.runs.tool import Toolbox
-from gateway.store.memory.jobs import add_job
+from gateway.store.memory.approvals import Pattern, add_approval
+from gateway.store.memory.jobs import add_job, make_due
 from gateway.store.memory.runs import (
     Breakpoint,
     Intent,
@@ -26,7 +27,7 @@ from gateway.store.memory.runs import (
     save_run,
     set_state,
 )
-from gateway.store.memory.tasks import NewTask, Task, add_task, delete_task
+from gateway.store.memory.tasks import Level, NewTask, Task, add_task, delete_task
 
 Answer = str | list[str]
 
@@ -92,6 +93,10 @@ def _apply(
         save_run(connection, msgspec.structs.replace(run, state="cancelled"), "cancelled", now)
         return
     match found.kind:
+        case "checklist" if view.task.level == "objective":
+            lines = value if isinstance(value, list) else [value]
+            for line in lines:
+                _add_below(connection, view.task, "task", now, title=line[:MAX_TITLE])
         case "checklist" | "confirm" if isinstance(value, list) or found.kind == "checklist":
             lines = value if isinstance(value, list) else [proposed_line(view.task.title)]
             make_items(connection, view.task, items_of_lines(lines, tools), now)
@@ -115,6 +120,9 @@ def _apply(
             end_step(connection, step, "answered" if happened else "failed", text, now)
             if item is not None:
                 set_state(connection, item, "done" if happened else "open", now)
+        case "approval" if found.pattern is not None and item is not None and value == "always":
+            add_approval(connection, run.owner, msgspec.convert(found.pattern, Pattern), now)
+            set_state(connection, item, "open", now)
         case _ if item is not None and value == "skip":
             set_state(connection, item, "cancelled", now)
         case _ if item is not None:
@@ -131,6 +139,7 @@ def proceed(connection: apsw.Connection, run: TaskRun, now: float) -> None:
     """Let the run go on, with the job that does it."""
     save_run(connection, msgspec.structs.replace(run, state="running"), "doing", now)
     add_job(connection, "run", run.id, now=now)
+    make_due(connection, "run", run.id)
 
 
 def make_items(connection: apsw.Connection, task: Task, items: list[PlannedItem], now: float) -> None:
@@ -139,16 +148,10 @@ def make_items(connection: apsw.Connection, task: Task, items: list[PlannedItem]
         if old.state != "done":
             delete_task(connection, old.id, task.owner)
     for item in items:
-        new = NewTask(
-            owner=task.owner,
-            level="checklist",
-            parent=task.id,
-            archetype=task.archetype,
-            title=item.title,
-            day=task.day,
-            created_at=now,
-            breakpoint=item.asks,
-            question=item.title if item.asks else None,
-            tool=item.tool,
-        )
-        add_task(connection, new)
+        asks = {"breakpoint": item.asks, "question": item.title if item.asks else None}
+        _add_below(connection, task, "checklist", now, title=item.title, tool=item.tool, **asks)
+
+
+def _add_below(connection: apsw.Connection, task: Task, level: Level, now: float, **fields: Any) -> None:
+    of_task = {"owner": task.owner, "parent": task.id, "archetype": task.archetype, "day": task.day}
+    add_task(connection, NewTask(**of_task, level=level, created_at=now, **fields))  # type: ignore[arg-type]

@@ -15,13 +15,15 @@ from gateway.runs.tool import RunTool, Toolbox
 
 MAX_ITEMS = 12
 _MIN_BY_MODEL = 2
-_MAX_TITLE = 300
-_LINE = re.compile(r"\s*([a-z_]+)\s*:\s*(.+?)\s*", re.S)
+MAX_TITLE = 300
+_RESULT = re.compile(r"\{\{\d{1,3}\}\}")
+_LINE = re.compile(r"\s*([a-z_]+(?:\.[A-Za-z0-9_.-]+)?)\s*:\s*(.+?)\s*", re.S)
 # "Ask the wiki who made Befunge, then remind me at 15:00 to read it".
 _PARTS = re.compile(r"\s*(?:\n|;)\s*|(?:,|\.)?\s+(?:and then|then|rồi)\s+(?=\w)", re.I)
+_SPAN = r"(?:\d+|an?|one)\s*(?:seconds?|minutes?|mins?|hours?|days?|[smhd])"
 _TIME = (
     r"(?:(?:at|lúc|on)\s+)?(?P<time>(?:tomorrow|today|\d{4}-\d{2}-\d{2})?\s*(?:at\s+)?\d{1,2}(?:[:.h]\d{2})?\s*(?:am|pm)?"
-    r"(?:\s+(?:tomorrow|today))?|in\s+(?:\d+|an?|one)\s*(?:seconds?|minutes?|mins?|hours?|days?|[smhd]))"
+    r"(?:\s+(?:tomorrow|today))?|in\s+" + _SPAN + r")"
 )
 _PLEASE = r"(?:please\s+|can you\s+|could you\s+|hãy\s+)?"
 # Words that name a tool, the most particular first. The groups are arguments.
@@ -34,6 +36,7 @@ _WORDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ),
         ("remind_at", rf"(?:remind me|nhắc tôi|nhắc mình)\s+(?:to|that|about)?\s*(?P<text>.+?)\s+{_TIME}"),
         ("wait_until", rf"(?:wait|chờ)(?:\s+until|\s+for|\s+đến)?\s+{_TIME}"),
+        ("wait_until", rf"(?:wait|chờ)(?:\s+for)?\s+(?P<time>{_SPAN})"),
         ("search_wiki", r"(?:search|look in) (?:the )?wiki (?:for|about)\s+(?P<query>.+?)"),
         ("ask_wiki", r"(?:ask|check with|hỏi) (?:the )?wiki(?: about)?\s*[:,]?\s+(?P<question>.+?)"),
         (
@@ -49,6 +52,13 @@ _WORDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
             r"(?:find (?:out )?)?(?:who|what) calls\s+(?P<name>[\w.]+)(?: in (?P<project>\S+?))?[?]?",
         ),
         ("read_file", r"(?:read|show|open) (?:the )?file\s+(?P<path>[^\s]+?)(?: in (?P<project>\S+?))?"),
+        # Reading does no harm: a question to find out something goes to the wiki, unless it is about a file.
+        ("search_wiki", r"look up\s+(?P<query>[^.;]{1,60}?) in the wiki"),
+        (
+            "ask_wiki",
+            r"(?:find out|learn|look up|tell me|check)\s+(?P<question>(?:who|what|when|where|which|why|how)\b"
+            r"(?![^;]*[\w-][./]\w)(?:(?! and )[^;])+?)(?: and (?:tell me|let me know))?",
+        ),
         ("http_get", r"(?:fetch|get|download|load)\s+(?P<url>https?://\S+?)"),
         ("notify", r"(?:notify me|tell me|let me know)\s*(?:that\s*:?|:)\s+(?P<text>.+?)"),
         ("remember", r"remember\s*(?:that\s*:?|:)\s+(?P<text>.+?)"),
@@ -76,10 +86,10 @@ def items_of_lines(lines: Sequence[str], tools: Toolbox) -> list[PlannedItem]:
     for line in lines:
         match = _LINE.fullmatch(line)
         if match and match[1] == "ask":
-            found.append(PlannedItem(title=match[2][:_MAX_TITLE], asks=True))
+            found.append(PlannedItem(title=match[2][:MAX_TITLE], asks=True))
         elif match and match[1] == "think":
-            found.append(PlannedItem(title=match[2][:_MAX_TITLE]))
-        elif match and tools.find(match[1]):
+            found.append(PlannedItem(title=match[2][:MAX_TITLE]))
+        elif match and ("." in match[1] or tools.find(match[1])):
             found.append(_call(tools.get(match[1]), _given(tools.get(match[1]), match[2])))
         elif words := item_of_words(line, tools):
             found.append(words)
@@ -90,6 +100,11 @@ def items_of_lines(lines: Sequence[str], tools: Toolbox) -> list[PlannedItem]:
                 param="steps",
             )
     return found
+
+
+def named_tools(lines: Sequence[str]) -> list[str]:
+    """The tools that lines name."""
+    return [match[1] for line in lines if (match := _LINE.fullmatch(line))]
 
 
 def items_of_words(title: str, tools: Toolbox) -> list[PlannedItem]:
@@ -118,8 +133,8 @@ class _Proposed(Struct, frozen=True):
     question: str = ""
 
 
-def model_schema(tools: Toolbox) -> dict[str, Any]:
-    """What the model may write: 2 to 12 items, each a call or a question to itself."""
+def model_schema(tools: Toolbox, title: str) -> dict[str, Any]:
+    """What the model may write: 2 to 12 items, each a call of a tool that fits the title, or a question to itself."""
     question = {
         "type": "object",
         "required": ["question"],
@@ -130,7 +145,7 @@ def model_schema(tools: Toolbox) -> dict[str, Any]:
         "type": "array",
         "minItems": _MIN_BY_MODEL,
         "maxItems": MAX_ITEMS,
-        "items": {"anyOf": [*tools.item_schemas(), question]},
+        "items": {"anyOf": [*tools.item_schemas(title), question]},
     }
 
 
@@ -153,10 +168,14 @@ def items_of_model(written: str, title: str, tools: Toolbox) -> list[PlannedItem
         given = [str(value) for value in each.arguments.values()]
         if tool is not None and tool.exact and any(_folded(value) not in words for value in given):
             raise InvalidRequestError(f"the task does not say what step {number} does")
-        said = content(" ".join([each.question, *given]))
+        bare = _RESULT.sub("", " ".join([each.question, *given])).strip()
+        if not bare and tool is not None and number > 1:
+            items.append(_call(tool, each.arguments))  # passes a result on
+            continue
+        said = content(bare)
         if not said & about or (tool is not None and len(said & about) * 2 < len(said)):
             raise InvalidRequestError(f"step {number} is not about the task")
-        item = _call(tool, each.arguments) if tool else PlannedItem(title=each.question[:_MAX_TITLE])
+        item = _call(tool, each.arguments) if tool else PlannedItem(title=each.question[:MAX_TITLE])
         if item in items:
             raise InvalidRequestError(f"step {number} repeats another one")
         items.append(item)
@@ -176,7 +195,7 @@ def _given(tool: RunTool, text: str) -> dict[str, Any]:
             raise InvalidRequestError(
                 f"`{tool.name}`: its arguments are no JSON: {error}", param="steps"
             ) from None
-    names = tool.arguments.__struct_fields__
+    names = tool.arguments.__struct_encode_fields__
     return dict(zip(names, (part.strip() for part in text.split("|", len(names) - 1)), strict=False))
 
 
@@ -184,4 +203,4 @@ def _call(tool: RunTool, given: dict[str, Any]) -> PlannedItem:
     arguments = tool.prepared(given)
     tool.checked(arguments)
     title = f"{tool.name}: {' | '.join(map(str, arguments.values()))}"
-    return PlannedItem(title=title[:_MAX_TITLE], tool={"name": tool.name, "arguments": arguments})
+    return PlannedItem(title=title[:MAX_TITLE], tool={"name": tool.name, "arguments": arguments})

@@ -9,17 +9,19 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 
 from gateway.base.errors import InvalidRequestError
 from gateway.runs.tool import Risk, RunTool, Toolbox
+from gateway.store.memory.approvals import ANY, Pattern
 from gateway.store.memory.runs import BreakpointKind, Intent, NewBreakpoint, RunStep, RunView
 from gateway.store.memory.tasks import Task
 
 TEXT = {"type": "string", "minLength": 1, "maxLength": 4000}
-_STEPS = {"type": "array", "minItems": 1, "maxItems": 12, "items": {"type": "string", "minLength": 1}}
+STEPS = {"type": "array", "minItems": 1, "maxItems": 12, "items": {"type": "string", "minLength": 1}}
 # A proposal, or other steps.
-YES_OR_STEPS = {"anyOf": [{"enum": ["yes", "cancel"]}, _STEPS]}
+YES_OR_STEPS = {"anyOf": [{"enum": ["yes", "cancel"]}, STEPS]}
 _ALL_RISKS = 3
 _RISKS: dict[Risk, str] = {
     "untrusted": "reads text of others",
@@ -102,16 +104,31 @@ def _step(view: RunView, item: Task, tools: Toolbox) -> Move:
     digest = tool.digest(arguments) if tool else f"think {item.title}"
     intent = Intent(item=item.id, tool=tool.name if tool else "", arguments=arguments, hash=digest)
     called = call_text(intent.tool, arguments)
-    if any(step.hash == digest and step.outcome == "done" for step in view.steps) and not _answered(
-        view, "repeat", item.id, "yes", digest
-    ):
+    before = [step for step in view.steps if step.item != item.id and step.outcome == "done"]
+    repeats = any(step.hash == digest for step in before)
+    if repeats and not _answered(view, "repeat", item.id, "yes", digest):
         question = f"This step was done already in this run: {called}. Do it again?"
         return Ask(asked("repeat", question, ["yes", "skip", "cancel"], item=item.id, digest=digest))
     why = _reason(view, tool, tools) if tool else ""
-    if why and not _answered(view, "approval", item.id, "yes", digest):
-        question = f"May this be done: {called}? {why}"
-        return Ask(asked("approval", question, ["yes", "skip", "cancel"], item=item.id, digest=digest))
+    if tool and why and not _approved(view, item, tool, arguments, digest):
+        pattern = _pattern(item, tool)
+        like = call_text(tool.name, pattern.arguments)
+        question = f"May this be done: {called}? {why} `always` approves every call like {like}."
+        asks = asked("approval", question, ["yes", "always", "skip", "cancel"], item=item.id, digest=digest)
+        return Ask(msgspec.structs.replace(asks, pattern=msgspec.to_builtins(pattern)))
     return Do(intent=intent)
+
+
+def _approved(view: RunView, item: Task, tool: RunTool, arguments: dict[str, Any], digest: str) -> bool:
+    once = _answered(view, "approval", item.id, "yes", digest)
+    return once or any(each.calls.matches(tool.name, tool.described, arguments) for each in view.approvals)
+
+
+def _pattern(item: Task, tool: RunTool) -> Pattern:
+    """The calls of an item as it is written: any text in the places of results."""
+    given: dict[str, Any] = (item.tool or {}).get("arguments", {})
+    texts = {name: _RESULT.sub(ANY, value) for name, value in given.items() if isinstance(value, str)}
+    return Pattern(tool=tool.name, version=tool.described, arguments=given | texts)
 
 
 def _reason(view: RunView, tool: RunTool, tools: Toolbox) -> str:

@@ -17,7 +17,7 @@ import structlog
 from msgspec import Struct
 
 from gateway.base.aio import finish
-from gateway.base.errors import HearthError
+from gateway.base.errors import HearthError, InvalidRequestError
 from gateway.base.redact import redact
 from gateway.config.settings import TaskSettings
 from gateway.inference.interface import Inference
@@ -28,7 +28,8 @@ from gateway.models.prompts import PromptSet
 from gateway.models.served import ServedModel
 from gateway.runs.answers import make_items, proceed, proposed_line
 from gateway.runs.checklist import PlannedItem, items_of_model, model_schema
-from gateway.runs.decide import YES_OR_STEPS, Ask, Do, Finish, asked, decide
+from gateway.runs.decide import STEPS, YES_OR_STEPS, Ask, Do, Finish, asked, decide
+from gateway.runs.starting import start_run
 from gateway.runs.tool import Calling, Toolbox, ToolOutput, as_data, fenced
 from gateway.store.db import Database
 from gateway.store.memory.jobs import Job, finish_job, put_back_job
@@ -41,9 +42,11 @@ from gateway.store.memory.runs import (
     begin_step,
     breakpoint_source,
     end_step,
+    open_below,
     save_run,
     set_item_state,
 )
+from gateway.store.request_log import RequestRecord
 
 log = structlog.get_logger(__name__)
 
@@ -64,8 +67,8 @@ class RunParts(Struct, frozen=True, kw_only=True):
     tools: Toolbox
     pace: Pace = msgspec.field(default_factory=Pace)
 
-    def model(self, owner: str) -> MemoryModel:
-        return MemoryModel(self.inference, self.record, self.pace, owner, "", self.served.current.name)
+    def model(self, owner: str, record: Record) -> MemoryModel:
+        return MemoryModel(self.inference, record, self.pace, owner, "", self.served.current.name)
 
 
 class _Work(Struct, frozen=True):
@@ -84,6 +87,9 @@ class Runner:
         self._changed = changed
 
     async def run(self, job: Job) -> None:
+        now = await self._parts.database.read(lambda c: any_run(c, job.subject))
+        items = now.items if now is not None else ()
+        await self._parts.tools.ready(str(item.tool.get("name")) for item in items if item.tool)
         view, work = await self._parts.database.write(lambda c: self._advance(c, job))
         if view is None:
             return
@@ -110,6 +116,9 @@ class Runner:
             ended = msgspec.structs.replace(view.run, state="cancelled")
             save_run(connection, ended, view.task.state, now)
             return None
+        if view.task.level == "objective":
+            self._next_task(connection, view)
+            return None
         match decide(view, self._parts.tools):
             case Ask(breakpoint):
                 self._stop(connection, view, breakpoint)
@@ -123,6 +132,25 @@ class Runner:
                 return _Work(view, step, do)
         return _Work(view)
 
+    def _next_task(self, connection: apsw.Connection, view: RunView) -> None:
+        """Start the next task of an objective, whose end wakes this run again; ask for tasks if there are none."""
+        left = [task for task in view.items if task.state not in ("done", "cancelled")]
+        if not view.items:
+            question = f"Which tasks does {view.task.title!r} have? Write one a line."
+            new = NewBreakpoint(item=None, kind="checklist", question=question, schema=STEPS)
+            self._stop(connection, view, new)
+        elif not left:
+            self._end(connection, view, "")
+        elif left[0].id not in open_below(connection, view.task.id, view.run.owner):
+            owner, archetype = view.run.owner, view.task.archetype
+            tools, limits = self._parts.tools, self._parts.settings
+            try:
+                start_run(connection, limits, tools, left[0].id, owner, None, archetype)
+            except InvalidRequestError as error:
+                question = f"The task {left[0].title!r} cannot be started: {error.message}. Retry it?"
+                choices = ["retry", "skip", "cancel"]
+                self._stop(connection, view, asked("failed", question, choices, item=left[0].id))
+
     def _stop(self, connection: apsw.Connection, view: RunView, new: NewBreakpoint) -> None:
         """Wait for the owner at a BREAKPOINT."""
         run, now = view.run, time.time()
@@ -131,7 +159,8 @@ class Runner:
         save_run(connection, msgspec.structs.replace(run, state="waiting"), "waiting", now)
         if new.item is not None:
             set_item_state(connection, run, new.item, "waiting", now)
-        text = f"{view.task.title}: {new.question}"
+        choices = f" [{'/'.join(new.choices)}]" if new.choices else ""
+        text = f"{view.task.title}: {new.question}{choices}"
         add_notice(connection, run.owner, run.task, text, breakpoint_source(number), now)
 
     def _end(self, connection: apsw.Connection, view: RunView, result: str) -> None:
@@ -162,8 +191,10 @@ class Runner:
         def store(connection: apsw.Connection) -> None:
             now = time.time()
             if problem is None:
-                spent = {"tokens": output.tokens, "seconds": seconds}
-                end_step(connection, work.step, "done", clean, now, **spent)  # type: ignore[arg-type]
+                tokens, request = output.tokens, output.request
+                end_step(
+                    connection, work.step, "done", clean, now, tokens=tokens, seconds=seconds, request=request
+                )
                 set_item_state(connection, view.run, do.intent.item, "done", now)
                 self._go_on(connection, view, job)
                 return
@@ -215,17 +246,19 @@ class Runner:
             for step in known
         )
         values = {"results": results or "(none)", "task": view.task.title, "question": question}
-        written, tokens = await self._write(view, "step", values)
-        return ToolOutput(written.strip(), tokens)
+        written, tokens, request = await self._write(view, "step", values)
+        return ToolOutput(written.strip(), tokens, request)
 
     async def _plan(self, view: RunView, job: Job) -> None:
         """Have the model write the checklist; ask for one if it is not usable."""
         tools, began = self._parts.tools, time.monotonic()
-        values = {"tools": tools.text(), "task": view.task.title}
+        values = {"tools": tools.text(view.task.title), "task": view.task.title}
         items: list[PlannedItem] = []
         problem, tokens = "", 0
         try:
-            written, tokens = await self._write(view, "checklist", values, model_schema(tools))
+            written, tokens, _ = await self._write(
+                view, "checklist", values, model_schema(tools, view.task.title)
+            )
             items = items_of_model(written, view.task.title, tools)
         except HearthError as error:
             if error.retry_after is not None:
@@ -263,9 +296,16 @@ class Runner:
 
     async def _write(
         self, view: RunView, prompt: str, values: dict[str, str], schema: dict[str, Any] | None = None
-    ) -> tuple[str, int]:
-        """What the model writes, and its tokens with those of the prompt."""
-        parts, used = self._parts, self._parts.prompts.get(prompt)
+    ) -> tuple[str, int, str]:
+        """What the model writes, its tokens with those of the prompt, and the id in the request log."""
+        parts, used, ids = self._parts, self._parts.prompts.get(prompt), [""]
+
+        async def record(make: Callable[[], RequestRecord]) -> None:
+            made = make()
+            ids.append(made.id)
+            await parts.record(lambda: made)
+
         filled = Filled(msgspec.structs.replace(used, schema=schema) if schema else used, values)
-        written, _ = await parts.model(view.run.owner).write(filled, max_tokens=used.max_tokens or 300)
-        return written, sum(await parts.inference.count([filled.text, written]))
+        model = parts.model(view.run.owner, record)
+        written, _ = await model.write(filled, max_tokens=used.max_tokens or 300)
+        return written, sum(await parts.inference.count([filled.text, written])), ids[-1]

@@ -2,40 +2,51 @@
 
 from __future__ import annotations
 
+import builtins
+import contextlib
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import TypeVar
 
 import apsw
 import msgspec
+from msgspec import Struct
 
-from gateway.base.errors import InvalidRequestError
+from gateway.base.errors import InvalidRequestError, NotFoundError
 from gateway.base.supervised import Supervision
 from gateway.memory.hub import Hub
 from gateway.memory.worker import Worker
 from gateway.runs.answers import Answer, give_answer, make_items, proceed
-from gateway.runs.checklist import item_of_words, items_of_lines, items_of_words
+from gateway.runs.checklist import items_of_lines, named_tools
 from gateway.runs.runner import Runner, RunParts
+from gateway.runs.starting import start_run
+from gateway.runs.webhook import Webhook
+from gateway.store.memory.approvals import Approval, list_approvals, revoke_approval
 from gateway.store.memory.runs import (
     Notice,
-    PlannedBy,
     RunConflictError,
     RunView,
     TaskRun,
-    add_run,
     close_breakpoints,
-    items_of,
-    new_run_id,
+    end_step,
+    list_runs,
+    open_below,
     run_of,
     save_run,
-    take_notices,
+    see_notices,
+    set_state,
+    unseen_notices,
 )
-from gateway.store.memory.tasks import Archetype, Task, get_task, save_task
+from gateway.store.memory.tasks import Archetype, get_task
 
 T = TypeVar("T")
 
 # Steps at once, of all runs: a step may keep the model busy for a minute.
 AT_ONCE = 2
+
+
+class Ready(Struct, frozen=True):
+    """From now on every change is told."""
 
 
 class Runs:
@@ -44,15 +55,18 @@ class Runs:
     def __init__(self, parts: RunParts) -> None:
         self._parts = parts
         self._hub = Hub()
+        self._webhook = Webhook(parts.database, parts.settings)
         runner = Runner(parts, self._changed)
         self._worker = Worker(parts.database, {"run": runner.run}, name="run-worker", at_once=AT_ONCE)
 
     async def start(self, supervision: Supervision) -> None:
         await self._worker.start(supervision)
+        self._webhook.start(supervision)
 
     async def close(self) -> None:
         """Interrupt steps; they stay queued in the database."""
         await self._worker.close()
+        await self._webhook.close()
 
     async def begin(
         self, task: str, owner: str, steps: Sequence[str] | None, archetype: Archetype | None
@@ -61,41 +75,12 @@ class Runs:
 
         Raises NotFoundError, RunConflictError if the task runs already, InvalidRequestError for a step or archetype.
         """
-        limits, tools = self._parts.settings, self._parts.tools
+        tools = self._parts.tools
+        await tools.ready(named_tools(steps or ()))
 
-        def store(connection: apsw.Connection) -> None:
-            now, found = time.time(), _runnable(get_task(connection, task, owner), archetype)
-            run = TaskRun(
-                id=new_run_id(),
-                owner=owner,
-                task=task,
-                state="running",
-                planned="",
-                max_steps=limits.max_steps,
-                max_tokens=limits.max_tokens,
-                max_seconds=limits.max_seconds,
-                created_at=now,
-                updated_at=now,
-            )
-            add_run(connection, run)
-            planned: PlannedBy = ""
-            for item in items_of(connection, task, owner):
-                planned = "user"
-                words = (
-                    item_of_words(item.title, tools) if item.tool is None and not item.breakpoint else None
-                )
-                made = msgspec.structs.replace(item, state="open", tool=words.tool if words else item.tool)
-                save_task(connection, made)
-            if steps is not None:
-                planned = "user"
-                make_items(connection, found, items_of_lines(steps, tools), now)
-            elif not planned and (items := items_of_words(found.title, tools)):
-                planned = "words"
-                make_items(connection, found, items, now)
-            save_task(connection, msgspec.structs.replace(found, state="doing", updated_at=now))
-            proceed(connection, msgspec.structs.replace(run, planned=planned), now)
-
-        await self._parts.database.write(store)
+        await self._parts.database.write(
+            lambda c: start_run(c, self._parts.settings, tools, task, owner, steps, archetype)
+        )
         return await self._moved(task, owner)
 
     async def view(self, task: str, owner: str) -> RunView:
@@ -115,6 +100,7 @@ class Runs:
     async def answer(self, task: str, owner: str, number: int | None, value: Answer) -> RunView:
         """Answer a BREAKPOINT. Raises as :func:`gateway.runs.answers.give_answer`."""
         tools = self._parts.tools
+        await tools.ready(named_tools(value if isinstance(value, list) else [value]))
         await self._parts.database.write(lambda c: give_answer(c, task, owner, number, value, tools))
         return await self._moved(task, owner)
 
@@ -137,19 +123,93 @@ class Runs:
 
         return await self._alone(task, owner, store)
 
+    async def edit(self, task: str, owner: str, steps: Sequence[str]) -> RunView:
+        """Replace the items that are not done. Raises as :meth:`begin`, and RunConflictError if the run has ended."""
+        tools = self._parts.tools
+        await tools.ready(named_tools(steps))
+
+        def store(connection: apsw.Connection) -> None:
+            run, now = _open(connection, task, owner), time.time()
+            close_breakpoints(connection, run.id, now)
+            for step in run_of(connection, task, owner).steps:
+                used = tools.find(step.tool)
+                if step.outcome is None and (not step.tool or (used is not None and used.repeatable)):
+                    end_step(connection, step.seq, "failed", "replaced by other steps", now)
+            make_items(connection, get_task(connection, task, owner), items_of_lines(steps, tools), now)
+            proceed(connection, msgspec.structs.replace(run, planned="user"), now)
+
+        return await self._alone(task, owner, store)
+
+    async def retry(self, task: str, owner: str, number: int) -> RunView:
+        """Do an item again, the first one being 1, also in a run that has ended. Raises InvalidRequestError."""
+
+        def store(connection: apsw.Connection) -> None:
+            view, now = run_of(connection, task, owner), time.time()
+            if not 1 <= number <= len(view.items):
+                raise InvalidRequestError(
+                    f"`step` is {number}, and there are {len(view.items)}", param="step"
+                )
+            close_breakpoints(connection, view.run.id, now)
+            set_state(connection, view.items[number - 1], "open", now)
+            proceed(connection, msgspec.structs.replace(view.run, result=None), now)
+
+        return await self._alone(task, owner, store)
+
     async def cancel(self, task: str, owner: str) -> RunView:
-        """End a run and its task."""
+        """End a run and its task; that of an objective with the runs of its tasks."""
 
         def store(connection: apsw.Connection) -> None:
             run, now = _open(connection, task, owner), time.time()
             close_breakpoints(connection, run.id, now)
             save_run(connection, msgspec.structs.replace(run, state="cancelled"), "cancelled", now)
 
+        for child in await self._parts.database.read(lambda c: open_below(c, task, owner)):
+            await self.cancel(child, owner)
         return await self._alone(task, owner, store)
 
-    async def notices(self, owner: str) -> list[Notice]:
+    async def list(
+        self, owner: str, limit: int, before: tuple[str, str] | None = None
+    ) -> builtins.list[RunView]:
+        """The owner's runs, newest first."""
+        return await self._parts.database.read(lambda c: list_runs(c, owner, limit, before))
+
+    async def notices(self, owner: str) -> builtins.list[Notice]:
         """The notices that the owner has not seen; they count as seen from now on."""
-        return await self._parts.database.write(lambda c: take_notices(c, owner, time.time()))
+
+        def take(connection: apsw.Connection) -> builtins.list[Notice]:
+            found = unseen_notices(connection, owner)
+            see_notices(connection, owner, found[-1].seq if found else 0, time.time())
+            return found
+
+        return await self._parts.database.write(take)
+
+    async def news(self, owner: str) -> AsyncGenerator[Notice | RunView | Ready, None]:
+        """The owner's notices, each once, and their runs after each change. A notice counts as seen once taken.
+
+        :class:`Ready` comes first, and when changes were missed.
+        """
+        async with self._hub.listen(owner) as listener:
+            yield Ready()
+            while True:
+                for notice in await self._parts.database.read(lambda c: unseen_notices(c, owner)):
+                    yield notice
+                    await self._parts.database.write(
+                        lambda c, seq=notice.seq: see_notices(c, owner, seq, time.time())  # type: ignore[misc]
+                    )
+                changed = (await listener.next()).detail.get("task")
+                if changed is None:
+                    yield Ready()
+                else:
+                    with contextlib.suppress(NotFoundError):  # deleted meanwhile
+                        yield await self.view(changed, owner)
+
+    async def approvals(self, owner: str) -> builtins.list[Approval]:
+        """What the owner has approved for every run."""
+        return await self._parts.database.read(lambda c: list_approvals(c, owner))
+
+    async def revoke(self, owner: str, number: int) -> None:
+        """Raises NotFoundError."""
+        await self._parts.database.write(lambda c: revoke_approval(c, owner, number))
 
     async def _alone(self, task: str, owner: str, store: Callable[[apsw.Connection], None]) -> RunView:
         """Interrupt the run's step and change the run."""
@@ -164,22 +224,8 @@ class Runs:
 
     def _changed(self, owner: str, task: str) -> None:
         self._hub.publish(_key(owner, task), "run")
-
-
-def _runnable(task: Task, archetype: Archetype | None) -> Task:
-    """The task with the archetype that it is run with. Raises InvalidRequestError."""
-    if task.level != "task":
-        raise InvalidRequestError(f"`{task.id}` is {_NAMES[task.level]}; run a task", param="id")
-    wanted = archetype or task.archetype
-    if wanted == "user":
-        raise InvalidRequestError(
-            f"`{task.id}` has the archetype `user`: you do it. Send `archetype: model` or `archetype: hybrid`",
-            param="archetype",
-        )
-    return msgspec.structs.replace(task, archetype=wanted)
-
-
-_NAMES = {"objective": "an objective", "checklist": "an item of a checklist"}
+        self._hub.publish(owner, "run", task=task)
+        self._webhook.wake()
 
 
 def _open(connection: apsw.Connection, task: str, owner: str) -> TaskRun:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import re
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import msgspec
 from msgspec import Struct
@@ -21,10 +22,11 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u2028\u2029]")
 
 
 class ToolOutput(Struct, frozen=True):
-    """What a tool returned, and the model's tokens that it took."""
+    """What a tool returned, the model's tokens that it took, and the id of its record in the request log."""
 
     text: str
     tokens: int = 0
+    request: str = ""
 
 
 class Calling(Struct, frozen=True, kw_only=True):
@@ -41,7 +43,8 @@ class RunTool:
 
     ``repeatable``: a second call with the same arguments changes nothing more, so it needs no question after a crash.
     ``exact``: a model may only give it arguments in the task's own words. ``prepared`` makes arguments independent of
-    the moment at which they are used: "15:00" becomes a date.
+    the moment at which they are used: "15:00" becomes a date. ``version`` is the hash of an outside tool's own
+    description and schema. A model is offered the tool for titles in which the expression ``needs`` is found.
     """
 
     arguments: type[Struct]
@@ -50,6 +53,8 @@ class RunTool:
     repeatable: bool = True
     exact: bool = False
     prepared: Callable[[dict[str, Any]], dict[str, Any]] = dict
+    version: str = ""
+    needs: str = ""
 
     @property
     def name(self) -> str:
@@ -76,39 +81,69 @@ class RunTool:
 
     def digest(self, given: dict[str, Any]) -> str:
         """What an approval binds to: the tool, its description and schema, and the exact arguments."""
-        bound = [self.name, self.description, self.schema, given]
-        return blake2b(msgspec.json.encode(bound, order="sorted"), digest_size=16).hexdigest()
+        return _hash([self.name, self.described, given])
+
+    @property
+    def described(self) -> str:
+        """A hash that changes with the description or the schema."""
+        return self.version or _hash([self.description, self.schema])
+
+
+def _hash(value: object) -> str:
+    return blake2b(msgspec.json.encode(value, order="sorted"), digest_size=16).hexdigest()
+
+
+class ToolSource(Protocol):
+    """A server with tools, which are called ``name.tool``; ``problem`` says why there are none."""
+
+    tools: dict[str, RunTool]
+    problem: str
+
+    async def refresh(self) -> None:
+        """List the tools, unless that was done just now."""
 
 
 class Toolbox:
-    """The tools that runs may use."""
+    """The tools that runs may use. Models see those that are built in; only steps of the user may name others."""
 
-    def __init__(self, tools: Iterable[RunTool]) -> None:
+    def __init__(self, tools: Iterable[RunTool], sources: Mapping[str, ToolSource] | None = None) -> None:
         self._tools = {tool.name: tool for tool in tools}
+        self._sources = sources or {}
+
+    async def ready(self, names: Iterable[str]) -> None:
+        """List the tools of the servers whose tools are among ``names``."""
+        wanted = {name.partition(".")[0] for name in names if "." in name}
+        await asyncio.gather(*(each.refresh() for name, each in self._sources.items() if name in wanted))
 
     @property
     def names(self) -> Sequence[str]:
         return list(self._tools)
 
     def find(self, name: str) -> RunTool | None:
-        return self._tools.get(name)
+        source = self._sources.get(name.partition(".")[0])
+        return self._tools.get(name) or (source.tools.get(name) if source is not None else None)
 
     def get(self, name: str) -> RunTool:
         """Raises InvalidRequestError that lists the tools."""
-        if name not in self._tools:
-            there = ", ".join(self._tools)
-            raise InvalidRequestError(f"there is no tool `{name[:100]}`; there are: {there}", param="steps")
-        return self._tools[name]
+        found, source = self.find(name), self._sources.get(name.partition(".")[0])
+        if found is None:
+            there = source.problem if source is not None else ""
+            there = there or f"there are: {', '.join([*self._tools, *(source.tools if source else ())])}"
+            raise InvalidRequestError(f"there is no tool `{name[:100]}`; {there}", param="steps")
+        return found
 
-    def text(self) -> str:
-        """All tools, a line each, for a prompt."""
+    def text(self, title: str) -> str:
+        """The tools that fit a title, a line each, for a prompt."""
         return "\n".join(
             f"- {tool.name}({', '.join(tool.arguments.__struct_fields__)}): {tool.description}"
-            for tool in self._tools.values()
+            for tool in self._fitting(title)
         )
 
-    def item_schemas(self) -> list[dict[str, Any]]:
-        """A schema for a call of each tool, with short texts: long ones make large grammars."""
+    def _fitting(self, title: str) -> list[RunTool]:
+        return [tool for tool in self._tools.values() if re.search(tool.needs, title, re.I)]
+
+    def item_schemas(self, title: str) -> list[dict[str, Any]]:
+        """A schema for a call of each tool that fits a title, with short texts: long ones make large grammars."""
         return [
             {
                 "type": "object",
@@ -116,7 +151,7 @@ class Toolbox:
                 "additionalProperties": False,
                 "properties": {"tool": {"const": tool.name}, "arguments": _short(tool.schema)},
             }
-            for tool in self._tools.values()
+            for tool in self._fitting(title)
         ]
 
 

@@ -73,6 +73,7 @@ from gateway.runs.runner import RunParts
 from gateway.runs.service import Runs
 from gateway.runs.tool import Toolbox
 from gateway.runs.tools.code import code_tools
+from gateway.runs.tools.outside import outside_servers
 from gateway.runs.tools.own import own_tools
 from gateway.runs.tools.web import web_tools
 from gateway.runs.tools.wiki import wiki_tools
@@ -355,7 +356,7 @@ async def open_runs(
         settings=settings.tasks,
         served=memory.served,
         record=memory.record,
-        tools=Toolbox(tools),
+        tools=Toolbox(tools, {each.server.name: each for each in outside_servers(settings.tasks.servers)}),
     )
     opened = Runs(parts)
     stack.push_async_callback(opened.close)

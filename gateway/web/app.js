@@ -1,4 +1,5 @@
-// Entry point: the header, and the view that the address names: #/ask, #/chat, #/chat/ID, #/code or #/code/PROJECT/NAME.
+// Entry point: the header, and the view that the address names: #/ask, #/chat, #/chat/ID, #/code,
+// #/code/PROJECT/NAME or #/tasks.
 
 import { focusAsk, setUpAsk } from "./ask.js";
 import { leave, openTalk, setUpChat } from "./chat.js";
@@ -7,19 +8,22 @@ import { openGraph, setUpGraph } from "./graph.js";
 import { setUpKey } from "./key.js";
 import { problem } from "./problem.js";
 import { look, setUpStatus, showModel } from "./status.js";
+import { leaveTasks, openTasks, setUpTasks } from "./tasks.js";
 
 function route() {
-  const [, view, id, name] = /^#\/(ask|chat|code)(?:\/([^/]+))?(?:\/(.+))?$/.exec(location.hash) ?? [];
+  const [, view, id, name] = /^#\/(ask|chat|code|tasks)(?:\/([^/]+))?(?:\/(.+))?$/.exec(location.hash) ?? [];
   if (view === undefined && location.hash.length > 1) return; // an anchor, such as a source
-  for (const each of ["ask", "chat", "code"]) {
+  for (const each of ["ask", "chat", "code", "tasks"]) {
     const current = each === (view ?? "ask");
     byId(each).hidden = !current;
     if (current) byId(`to-${each}`).setAttribute("aria-current", "page");
     else byId(`to-${each}`).removeAttribute("aria-current");
   }
+  leaveTasks();
   if (view === "chat") return openTalk(id === undefined ? null : decoded(id));
   leave();
   if (view === "code") openGraph(decoded(id ?? ""), decoded(name ?? ""));
+  else if (view === "tasks") openTasks();
   else focusAsk();
 }
 
@@ -51,5 +55,6 @@ setUpKey();
 setUpAsk();
 setUpChat();
 setUpGraph();
+setUpTasks();
 setUpStatus();
 begin();

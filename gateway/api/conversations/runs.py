@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Annotated, Any
 
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
+from gateway.api.conversations.replies import Erased
 from gateway.api.http.endpoint import JSON, SSE, Endpoint
 from gateway.api.parsing.fields import Body, read_body
+from gateway.api.parsing.paging import Listed, halves, pair, query_of
 from gateway.api.services import ApiRequest
 from gateway.api.streaming.streams import Relay, StreamReply, named_events
+from gateway.base.errors import NotFoundError
 from gateway.base.redact import without_secrets
-from gateway.store.memory.runs import Breakpoint, BreakpointKind, Outcome, PlannedBy, RunState, RunView
+from gateway.runs.decide import call_text
+from gateway.runs.service import Ready
+from gateway.store.memory.runs import (
+    Breakpoint,
+    BreakpointKind,
+    Notice,
+    Outcome,
+    PlannedBy,
+    RunState,
+    RunView,
+)
 from gateway.store.memory.tasks import Archetype, State
 
 Line = Annotated[str, Meta(min_length=1, max_length=4000)]
@@ -29,6 +43,18 @@ class NewRun(Body, frozen=True):
 
     steps: Lines | None = None
     archetype: Archetype | None = None
+
+
+class NewSteps(Body, frozen=True):
+    """POST …/edit. ``steps`` replace those that are not done."""
+
+    steps: Lines
+
+
+class StepAgain(Body, frozen=True):
+    """POST …/retry. ``step`` is its number, from 1."""
+
+    step: Annotated[int, Meta(ge=1, le=999)]
 
 
 class BreakpointAnswer(Body, frozen=True):
@@ -51,7 +77,10 @@ class BreakpointReply(Struct, frozen=True, kw_only=True):
 
 
 class StepReply(Struct, frozen=True, kw_only=True):
-    """An item of the checklist with the outcome of its last attempt; ``result`` of a failed one is what went wrong."""
+    """An item of the checklist with the outcome of its last attempt; ``result`` of a failed one is what went wrong.
+
+    ``request`` is the id of what it asked the model, in the request log; "" for none.
+    """
 
     id: str
     title: str
@@ -59,6 +88,7 @@ class StepReply(Struct, frozen=True, kw_only=True):
     attempts: int
     outcome: Outcome | None
     result: str | None
+    request: str
 
 
 class RunReply(Struct, frozen=True, kw_only=True):
@@ -78,10 +108,34 @@ class RunReply(Struct, frozen=True, kw_only=True):
     updated_at: float
 
 
+class RunPage(Struct, frozen=True):
+    data: list[RunReply]
+    next: str | None
+
+
+class RunQuery(Listed, frozen=True, kw_only=True):
+    before: Annotated[str, Meta(pattern=r"^[0-9]{1,12}(\.[0-9]{1,12})?~[0-9a-f-]{1,40}$")] | UnsetType = UNSET
+
+
 class NoticeReply(Struct, frozen=True, kw_only=True):
+    """``breakpoint`` is the id of the BREAKPOINT that asks."""
+
     task: str
     text: str
+    breakpoint: int | None
     created_at: float
+
+
+class ApprovalReply(Struct, frozen=True, kw_only=True):
+    """``calls`` is the pattern; {{*}} in it stands for any text."""
+
+    id: int
+    calls: str
+    created_at: float
+
+
+class Approvals(Struct, frozen=True):
+    data: list[ApprovalReply]
 
 
 class Notices(Struct, frozen=True):
@@ -116,9 +170,13 @@ async def events(request: ApiRequest) -> object:
 
 async def answer(request: ApiRequest) -> Struct:
     """Answer the BREAKPOINT at which a run waits; the run goes on."""
-    body, _ = without_secrets(await read_body(request, BreakpointAnswer))
+    return await give(request, request.path_id, await read_body(request, BreakpointAnswer))
+
+
+async def give(request: ApiRequest, task: str, given: BreakpointAnswer) -> RunReply:
+    body, _ = without_secrets(given)
     runs = request.services.runs
-    return run_reply(await runs.answer(request.path_id, request.owner, body.breakpoint, body.answer))
+    return run_reply(await runs.answer(task, request.owner, body.breakpoint, body.answer))
 
 
 async def pause(request: ApiRequest) -> Struct:
@@ -136,12 +194,74 @@ async def cancel(request: ApiRequest) -> Struct:
     return await _moved(request, request.services.runs.cancel)
 
 
+async def edit(request: ApiRequest) -> Struct:
+    """Replace the steps that are not done; the run goes on."""
+    body, _ = without_secrets(await read_body(request, NewSteps))
+    return run_reply(await request.services.runs.edit(request.path_id, request.owner, body.steps))
+
+
+async def retry(request: ApiRequest) -> Struct:
+    """Do a step again, also after the end of the run."""
+    body = await read_body(request, StepAgain)
+    return run_reply(await request.services.runs.retry(request.path_id, request.owner, body.step))
+
+
 async def notices(request: ApiRequest) -> Struct:
     """Take the notices of the caller's tasks: reminders, BREAKPOINTs, results. Each is given once."""
     found = await request.services.runs.notices(request.owner)
-    return Notices(
-        [NoticeReply(task=each.task, text=each.text, created_at=each.created_at) for each in found]
+    return Notices([_notice(each) for each in found])
+
+
+async def list_all(request: ApiRequest) -> Struct:
+    """The caller's runs, newest first."""
+    return await page_of(request, query_of(request, RunQuery))
+
+
+async def page_of(request: ApiRequest, asked: RunQuery) -> RunPage:
+    found = await request.services.runs.list(request.owner, asked.limit, halves(asked.before))
+    more = pair(found[-1].run.created_at, found[-1].run.id) if len(found) == asked.limit else None
+    return RunPage([run_reply(view) for view in found], more)
+
+
+async def news(request: ApiRequest) -> object:
+    """Notices as they come, and runs after each change, until the connection ends."""
+    services = request.services
+    recheck = partial(services.auth.authenticate, request.headers, "user")
+    source = services.runs.news(request.owner)
+    relay: Relay[Notice | RunView | Ready] = Relay(source, services.drain, recheck=recheck)
+
+    def named(item: Notice | RunView | Ready) -> tuple[str, object]:
+        if isinstance(item, Ready):
+            return "ready", item
+        return ("run", run_reply(item)) if isinstance(item, RunView) else ("notice", _notice(item))
+
+    return StreamReply(relay, lambda items: named_events(items, request.id, named))
+
+
+def _notice(found: Notice) -> NoticeReply:
+    return NoticeReply(
+        task=found.task, text=found.text, breakpoint=found.breakpoint, created_at=found.created_at
     )
+
+
+async def approvals(request: ApiRequest) -> Struct:
+    """What the caller has approved with `always`."""
+    found = await request.services.runs.approvals(request.owner)
+    return Approvals(
+        [
+            ApprovalReply(id=each.id, calls=call_text(each.tool, each.pattern), created_at=each.created_at)
+            for each in found
+        ]
+    )
+
+
+async def revoke(request: ApiRequest) -> Struct:
+    """Revoke an approval: such calls are asked for again."""
+    number = request.path_id
+    if not re.fullmatch(r"[0-9]{1,15}", number):
+        raise NotFoundError(f"there is no approval {number[:50]}", param="id")
+    await request.services.runs.revoke(request.owner, int(number))
+    return Erased(number, True)
 
 
 async def _moved(request: ApiRequest, move: Callable[[str, str], Awaitable[RunView]]) -> Struct:
@@ -159,6 +279,7 @@ def run_reply(view: RunView) -> RunReply:
             attempts=sum(step.item == item.id for step in view.steps),
             outcome=last[item.id].outcome if item.id in last else None,
             result=last[item.id].result if item.id in last else None,
+            request=last[item.id].request if item.id in last else "",
         )
         for item in view.items
     ]
@@ -196,8 +317,14 @@ ENDPOINTS = (
     Endpoint("GET", f"{_ONE}/run", show, "user", reply=RunReply),
     Endpoint("GET", f"{_ONE}/events", events, "user", streams=SSE),
     Endpoint("POST", f"{_ONE}/answer", answer, "user", (JSON,), BreakpointAnswer, RunReply),
+    Endpoint("POST", f"{_ONE}/edit", edit, "user", (JSON,), NewSteps, RunReply),
+    Endpoint("POST", f"{_ONE}/retry", retry, "user", (JSON,), StepAgain, RunReply),
     Endpoint("POST", f"{_ONE}/pause", pause, "user", reply=RunReply),
     Endpoint("POST", f"{_ONE}/resume", resume, "user", reply=RunReply),
     Endpoint("POST", f"{_ONE}/cancel", cancel, "user", reply=RunReply),
+    Endpoint("GET", "/v1/runs", list_all, "user", reply=RunPage, query=RunQuery),
     Endpoint("POST", "/v1/notices", notices, "user", reply=Notices),
+    Endpoint("GET", "/v1/notices", news, "user", streams=SSE),
+    Endpoint("GET", "/v1/approvals", approvals, "user", reply=Approvals),
+    Endpoint("DELETE", "/v1/approvals/{id}", revoke, "user", reply=Erased),
 )

@@ -40,7 +40,7 @@ Day = Annotated[str, Meta(pattern=r"^[0-9]{4}(-[0-9]{2}){0,2}$")]  # or a month,
 class Tool(Body, frozen=True):
     """A tool for a runner to call for a checklist item."""
 
-    name: Annotated[str, Meta(min_length=1, max_length=64)]
+    name: Annotated[str, Meta(min_length=1, max_length=100)]
     arguments: dict[str, Any] = {}
 
 

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 import apsw
 
-from gateway.base.errors import ConfigurationError, ForbiddenError, UnauthorizedError
+from gateway.base.errors import ConfigurationError, ForbiddenError, InvalidRequestError, UnauthorizedError
 from gateway.store.db import Database
 from gateway.store.keys import KeyInfo, Role, any_keys, needs_touch, touch_key, verify_key
 
 Access = Literal["public", "user", "admin"]
 
 LOCAL_OWNER = "local"
+# A program that serves several people names the one whose data a request is about.
+PERSON = "X-Hearth-Person"
+_PERSON = re.compile(r"[!-~]{1,200}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +28,10 @@ class Caller:
 
     owner: str
     role: Role
+
+    def of(self, person: str | None) -> Caller:
+        """The caller as one of the people that it serves; each is an owner below it."""
+        return self if person is None else Caller(f"{self.owner}/{person}", "user")
 
 
 class Authenticator:
@@ -52,8 +60,11 @@ class Authenticator:
             return Caller("", "user")
         token = presented_key(headers)
         required, key = await self._database.read(lambda connection: self._look_up(connection, token))
+        person = headers.get(PERSON.lower())
+        if person is not None and not _PERSON.fullmatch(person):
+            raise InvalidRequestError(f"{PERSON} has 1 to 200 ASCII characters without spaces", param=PERSON)
         if not required:
-            return Caller(LOCAL_OWNER, "admin")
+            return Caller(LOCAL_OWNER, "admin").of(person)
         if key is None:
             raise UnauthorizedError(
                 "this key is unknown or revoked"
@@ -64,7 +75,7 @@ class Authenticator:
             raise ForbiddenError("this requires a key with the role `admin`")
         if needs_touch(key):
             await self._database.write(lambda connection: touch_key(connection, key))
-        return Caller(key.owner, key.role)
+        return Caller(key.owner, key.role).of(person)
 
     def _look_up(self, connection: apsw.Connection, token: str | None) -> tuple[bool, KeyInfo | None]:
         """Whether a key is required, and the key of ``token``."""

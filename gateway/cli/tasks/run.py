@@ -60,6 +60,28 @@ def answer(
     _follow(client, task, detach)
 
 
+@click.command()
+@click.argument("task")
+@click.argument("steps", metavar="STEP...", nargs=-1, required=True)
+@_DETACHED
+@with_client
+def edit(client: GatewayClient, task: str, steps: tuple[str, ...], detach: bool) -> None:
+    """Replace the steps that are not done, and go on."""
+    client.post(f"/v1/tasks/{task}/edit", {"steps": list(steps)})
+    _follow(client, task, detach)
+
+
+@click.command()
+@click.argument("task")
+@click.argument("step", type=int)
+@_DETACHED
+@with_client
+def retry(client: GatewayClient, task: str, step: int, detach: bool) -> None:
+    """Do a step again: 1 is the first one."""
+    client.post(f"/v1/tasks/{task}/retry", {"step": step})
+    _follow(client, task, detach)
+
+
 def _mover(name: str, text: str) -> click.Command:
     @click.command(name, help=text)
     @click.argument("task")
@@ -77,21 +99,37 @@ def notices(client: GatewayClient) -> None:
     show_notices(client)
 
 
+@click.command()
+@click.option("--revoke", type=int, metavar="ID", help="Revoke this one.")
+@with_client
+def approvals(client: GatewayClient, revoke: int | None) -> None:
+    """List what was approved with the answer `always`: {{*}} stands for any text."""
+    if revoke is not None:
+        client.delete(f"/v1/approvals/{revoke}")
+        say(f"revoked {revoke}")
+        return
+    for each in client.get("/v1/approvals")["data"]:
+        say(f"{each['id']}: {each['calls']}")
+
+
 COMMANDS = (
     run,
     watch,
     answer,
+    edit,
+    retry,
     _mover("pause", "Pause a run."),
     _mover("resume", "Go on with a paused run, or let a waiting one ask again."),
     _mover("cancel", "Cancel a run and its task."),
     notices,
+    approvals,
 )
 
 
 def show_run(found: Mapping[str, Any]) -> None:
     say(f"{found['task']} {found['title']}: {found['state']}")
     for step in found["steps"]:
-        say(_step_line(step))
+        say(_step_line(step) + (f" (hearth log {step['request']} --replay)" if step["request"] else ""))
     _show_stop(found)
 
 

@@ -223,7 +223,7 @@ class TaskKeeper:
         question = unanswered(connection, task) if change.op == "done" else None
         if question is not None:
             text = f"`{task.id}` stays open: it waits at a BREAKPOINT: {question}"
-            add_notice(connection, task.owner, task.id, text, f"done {message}", time.time())
+            add_notice(connection, task.owner, task.id, text, f"done {message} {task.id}", time.time())
             return ""
         save_task(
             connection,

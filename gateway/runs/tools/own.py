@@ -132,10 +132,12 @@ def own_tools(database: Database, zone: str) -> list[RunTool]:
         return ToolOutput(f"told: {message.text}")
 
     return [
-        RunTool(RememberArgs, remember, _EFFECT, exact=True),
-        RunTool(AddTaskArgs, add_task, _EFFECT, repeatable=False, exact=True),
-        RunTool(ReminderArgs, remind_at, exact=True, prepared=dated),
-        RunTool(WaitArgs, wait_until, exact=True, prepared=dated),
+        RunTool(RememberArgs, remember, _EFFECT, exact=True, needs="remember|note|keep|write down|save"),
+        RunTool(
+            AddTaskArgs, add_task, _EFFECT, repeatable=False, exact=True, needs=r"\b(tasks?|lists?|to-?do)\b"
+        ),
+        RunTool(ReminderArgs, remind_at, exact=True, prepared=dated, needs=r"\d"),
+        RunTool(WaitArgs, wait_until, exact=True, prepared=dated, needs=r"\d"),
         RunTool(NotifyArgs, notify),
     ]
 

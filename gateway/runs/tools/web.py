@@ -8,7 +8,7 @@ import httpx2
 from msgspec import Meta, Struct
 
 from gateway.base.errors import DeadlineError, HearthError, InvalidRequestError
-from gateway.runs.tool import Calling, RunTool, ToolOutput
+from gateway.runs.tool import Calling, Risk, RunTool, ToolOutput
 from gateway.wiki.remote.addresses import Rule, is_plain
 from gateway.wiki.remote.transport import PinnedTransport
 
@@ -52,7 +52,8 @@ def web_tools(hosts: list[str]) -> list[RunTool]:
         except httpx2.TransportError as error:
             raise FetchError(f"the connection to {asked.url} failed: {error}") from None
 
-    return [RunTool(HttpGetArgs, http_get, frozenset({"untrusted", "effect"}), exact=True)] if hosts else []
+    risks: frozenset[Risk] = frozenset({"untrusted", "effect"})
+    return [RunTool(HttpGetArgs, http_get, risks, exact=True, needs="https?://")] if hosts else []
 
 
 def _checked(address: str, hosts: list[str]) -> httpx2.URL:

@@ -39,7 +39,7 @@ def wiki_tools(ask: AskFlow, wiki: WikiSource) -> list[RunTool]:
                 result = event.result
                 sources = [f"[{each.n}] {each.title}: {each.url}" for each in result.citations]
                 tokens = result.budget.prompt_tokens + result.budget.answer_tokens
-                return ToolOutput("\n".join([result.answer.strip(), *sources]), tokens)
+                return ToolOutput("\n".join([result.answer.strip(), *sources]), tokens, call.id)
         raise AssertionError("a flow ends with its result or an error")
 
     async def search_wiki(calling: Calling, asked: SearchWikiArgs) -> ToolOutput:

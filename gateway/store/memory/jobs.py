@@ -62,6 +62,14 @@ def add_job(connection: apsw.Connection, kind: JobKind, subject: str, *, now: fl
     )
 
 
+def make_due(connection: apsw.Connection, kind: JobKind, subject: str) -> None:
+    """Let a waiting job run now, which may have been postponed."""
+    connection.execute(
+        "UPDATE jobs SET not_before = 0.0 WHERE kind = ? AND subject = ? AND state = 'waiting'",
+        (kind, subject),
+    )
+
+
 def lease_job(
     connection: apsw.Connection,
     *,

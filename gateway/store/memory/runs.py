@@ -15,6 +15,8 @@ import msgspec
 from msgspec import Struct
 
 from gateway.base.errors import HearthError, NotFoundError
+from gateway.store.memory.approvals import Approval, list_approvals
+from gateway.store.memory.jobs import add_job
 from gateway.store.memory.tasks import State, Task, get_task, save_task
 from gateway.store.rows import exists, insert, select, select_one, stored
 
@@ -27,6 +29,7 @@ BreakpointKind = Literal[
     "question", "approval", "happened", "checklist", "confirm", "limit", "repeat", "failed"
 ]
 
+_HOOK_SECONDS = 86_400.0
 _OPEN_RUN = "state IN ('running', 'waiting', 'paused')"
 _UNANSWERED = "answered_at IS NULL AND closed_at IS NULL"
 
@@ -72,18 +75,26 @@ class RunStep(Intent, frozen=True, kw_only=True):
     result: str | None
     tokens: int
     seconds: float
+    request: str = ""  # its id in the request log
     began_at: float
     ended_at: float | None
 
 
 class NewBreakpoint(Struct, frozen=True, kw_only=True):
-    """A question to the owner; ``schema`` is the JSON schema of its answer."""
+    """A question to the owner; ``schema`` is the JSON schema of its answer, ``pattern`` what `always` approves."""
 
     item: str | None
     kind: BreakpointKind
     question: str
     schema: dict[str, Any]
     hash: str = ""
+    pattern: dict[str, Any] | None = None  # a Pattern
+
+    @property
+    def choices(self) -> list[str]:
+        """The words that are possible answers."""
+        schemas = self.schema.get("anyOf", [self.schema])
+        return [choice for each in schemas for choice in each.get("enum", ())]
 
 
 class Breakpoint(NewBreakpoint, frozen=True, kw_only=True):
@@ -107,7 +118,21 @@ class Notice(Struct, frozen=True, kw_only=True):
     seq: int
     task: str
     text: str
+    source: str
     created_at: float
+
+    @property
+    def breakpoint(self) -> int | None:
+        """The id of the BREAKPOINT that it is about."""
+        kind, _, number = self.source.partition(" ")
+        return int(number) if kind == "breakpoint" else None
+
+
+class HookedNotice(Notice, frozen=True, kw_only=True):
+    """A notice for the webhook."""
+
+    owner: str
+    hook_attempts: int
 
 
 class RunView(Struct, frozen=True, kw_only=True):
@@ -118,6 +143,7 @@ class RunView(Struct, frozen=True, kw_only=True):
     items: list[Task]
     steps: list[RunStep]
     breakpoints: list[Breakpoint]
+    approvals: list[Approval] = []
 
     @property
     def waiting_for(self) -> Breakpoint | None:
@@ -147,9 +173,22 @@ def run_of(connection: apsw.Connection, task: str, owner: str) -> RunView:
     return _view(connection, found)
 
 
+def list_runs(
+    connection: apsw.Connection, owner: str, limit: int, before: tuple[str, str] | None = None
+) -> list[RunView]:
+    """The owner's runs, newest first. The cursor ``before`` has the time and id of the last one."""
+    time, last = before or (None, "")
+    source = (
+        "runs WHERE owner = :owner AND (:time IS NULL OR (created_at, id) < (cast(:time AS REAL), :last)) "
+        "ORDER BY created_at DESC, id DESC LIMIT :limit"
+    )
+    found = select(connection, TaskRun, source, {"owner": owner, "time": time, "last": last, "limit": limit})
+    return [_view(connection, run) for run in found]
+
+
 def items_of(connection: apsw.Connection, task: str, owner: str) -> list[Task]:
-    """The checklist of a task, in order."""
-    source = "tasks WHERE owner = ? AND parent = ? AND level = 'checklist' ORDER BY length(id), id"
+    """The checklist of a task, or the tasks of an objective, in order."""
+    source = "tasks WHERE owner = ? AND parent = ? ORDER BY length(id), id"
     return select(connection, Task, source, (owner, task))
 
 
@@ -158,7 +197,19 @@ def save_run(connection: apsw.Connection, run: TaskRun, state: State, now: float
     values = stored(msgspec.structs.replace(run, updated_at=now))
     changes = ", ".join(f"{name} = :{name}" for name in values if name != "id")
     connection.execute(f"UPDATE runs SET {changes} WHERE id = :id", values)
-    set_state(connection, get_task(connection, run.task, run.owner), state, now)
+    task = get_task(connection, run.task, run.owner)
+    set_state(connection, task, state, now)
+    if run.state in ("done", "cancelled") and task.parent is not None:
+        running = "runs WHERE owner = ? AND task = ? AND state = 'running'"
+        for above in select(connection, TaskRun, running, (run.owner, task.parent)):
+            add_job(connection, "run", above.id, now=now)
+
+
+def open_below(connection: apsw.Connection, objective: str, owner: str) -> list[str]:
+    """The tasks of an objective whose runs have not ended."""
+    with_run = f"id IN (SELECT task FROM runs WHERE owner = ?1 AND {_OPEN_RUN})"
+    source = f"tasks WHERE owner = ?1 AND parent = ?2 AND {with_run} ORDER BY id"
+    return [task.id for task in select(connection, Task, source, (owner, objective))]
 
 
 def set_state(connection: apsw.Connection, task: Task, state: State, now: float) -> None:
@@ -189,11 +240,12 @@ def end_step(
     *,
     tokens: int = 0,
     seconds: float = 0.0,
+    request: str = "",
 ) -> None:
     """Store the outcome of a step that has none, and count its tokens and seconds. Raises RunConflictError."""
-    values = (outcome, result, tokens, seconds, now, seq)
+    values = (outcome, result, tokens, seconds, request, now, seq)
     connection.execute(
-        "UPDATE run_steps SET outcome = ?, result = ?, tokens = ?, seconds = ?, ended_at = ? "
+        "UPDATE run_steps SET outcome = ?, result = ?, tokens = ?, seconds = ?, request = ?, ended_at = ? "
         "WHERE seq = ? AND outcome IS NULL",
         values,
     )
@@ -241,12 +293,33 @@ def close_breakpoints(connection: apsw.Connection, run: str, now: float) -> None
 
 
 def add_notice(
-    connection: apsw.Connection, owner: str, task: str, text: str, source: str, now: float
+    connection: apsw.Connection,
+    owner: str,
+    task: str,
+    text: str,
+    source: str,
+    now: float,
+    *,
+    hook: bool = True,
 ) -> None:
-    """Leave a notice, once for each ``source``."""
+    """Leave a notice, once for each ``source``; with ``hook`` the webhook gets it too."""
     connection.execute(
-        "INSERT INTO notices (owner, task, text, source, created_at) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-        (owner, task, text, source, now),
+        "INSERT INTO notices (owner, task, text, source, created_at, hook_at) VALUES (?, ?, ?, ?, ?, ?) "
+        "ON CONFLICT DO NOTHING",
+        (owner, task, text, source, now, now if hook else None),
+    )
+
+
+def due_hook(connection: apsw.Connection, now: float) -> HookedNotice | None:
+    """The next notice for the webhook; those of before the last day are too old."""
+    source = "notices WHERE hook_at <= ? AND created_at > ? ORDER BY hook_at, seq LIMIT 1"
+    return select_one(connection, HookedNotice, source, (now, now - _HOOK_SECONDS))
+
+
+def save_hook(connection: apsw.Connection, seq: int, attempts: int, again: float | None) -> None:
+    """Record an attempt, and when the next one is due, if at all."""
+    connection.execute(
+        "UPDATE notices SET hook_attempts = ?, hook_at = ? WHERE seq = ?", (attempts, again, seq)
     )
 
 
@@ -266,11 +339,16 @@ def unanswered(connection: apsw.Connection, task: Task) -> str | None:
     return found
 
 
-def take_notices(connection: apsw.Connection, owner: str, now: float) -> list[Notice]:
-    """The owner's notices that were not shown yet; from now on they count as shown."""
-    found = select(connection, Notice, "notices WHERE owner = ? AND shown_at IS NULL ORDER BY seq", (owner,))
-    connection.execute("UPDATE notices SET shown_at = ? WHERE owner = ? AND shown_at IS NULL", (now, owner))
-    return found
+def unseen_notices(connection: apsw.Connection, owner: str) -> list[Notice]:
+    return select(connection, Notice, "notices WHERE owner = ? AND shown_at IS NULL ORDER BY seq", (owner,))
+
+
+def see_notices(connection: apsw.Connection, owner: str, last: int, now: float) -> None:
+    """Mark the owner's notices up to ``last`` as shown."""
+    connection.execute(
+        "UPDATE notices SET shown_at = ? WHERE owner = ? AND seq <= ? AND shown_at IS NULL",
+        (now, owner, last),
+    )
 
 
 def new_run_id() -> str:
@@ -285,4 +363,5 @@ def _view(connection: apsw.Connection, run: TaskRun) -> RunView:
         items=items_of(connection, run.task, run.owner),
         steps=select(connection, RunStep, "run_steps WHERE run = ? ORDER BY seq", values),
         breakpoints=select(connection, Breakpoint, "breakpoints WHERE run = ? ORDER BY id", values),
+        approvals=list_approvals(connection, run.owner),
     )

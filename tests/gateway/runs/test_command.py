@@ -54,6 +54,12 @@ def test_run_watch_answer_pause_resume_and_cancel(
     detached = tasks("run", "Remind me in 5 hours to sleep", "--detach").split()[0]
     assert "cancelled" in tasks("cancel", detached)
     assert "names no tool" in tasks("run", "x", "--step", "paint: it", status=1)
+    listed = tasks("run", "x", "--step", "add_task: buy tea", "--archetype", "hybrid").split()[0]
+    assert "added T-" in tasks("answer", listed, "always")
+    assert tasks("approvals") == "1: add_task(title='buy tea')\n"
+    assert tasks("approvals", "--revoke", "1") == "revoked 1\n"
+    assert "May this be done: add_task(title='buy tea')?" in tasks("retry", listed, "1")
+    assert "told: enough" in tasks("edit", listed, "notify: enough")
     with terminal(environment, "chat", "--url", url) as chat:
         chat.wait_for(lambda text: text.endswith("> "))
         chat.type("Hello\n")

@@ -13,6 +13,7 @@ import pytest
 
 from gateway.base.errors import InvalidRequestError
 from gateway.config.settings import Settings
+from gateway.store.request_log import get_record
 from tests.gateway.api.conftest import Client, in_process, make_key
 from tests.gateway.api.conversations.test_conversations import text_of
 from tests.gateway.api.scripted import ScriptedInference
@@ -108,7 +109,10 @@ async def test_a_model_that_refuses_the_prompt_is_a_breakpoint_too(
 async def test_a_hybrid_task_asks_before_an_effect_and_a_refused_one_has_none(client: Client) -> None:
     task = await begin(client, "x", "add_task: buy milk", "add_task: buy bread", archetype="hybrid")
     run = await rest(client, task)
-    assert run["breakpoint"]["question"] == "May this be done: add_task(title='buy milk')? It has an effect."
+    assert run["breakpoint"]["question"] == (
+        "May this be done: add_task(title='buy milk')? It has an effect. "
+        "`always` approves every call like add_task(title='buy milk')."
+    )
     run = await answer(client, task, "skip")
     assert "buy bread" in run["breakpoint"]["question"]
     run = await answer(client, task, "YES")
@@ -270,6 +274,63 @@ async def test_cancel_stops_what_is_being_done(client: Client, inference: Script
     assert (await rest(client, task))["state"] == "done"
 
 
+async def test_the_rest_of_the_list_is_replaced(client: Client) -> None:
+    task = await begin(client, "x", "notify: one", "remind_at: in 9 hours | sleep", "notify: three")
+    await rest(client, task, lambda run: run["steps"][1]["state"] == "doing")
+    reply = await client.post(f"/v1/tasks/{task}/edit", json={"steps": ["notify: two", "ask: Which?"]})
+    assert reply.status_code == 200, reply.text
+    run = await rest(client, task)
+    titles = [(step["title"], step["state"]) for step in run["steps"]]
+    assert titles == [("notify: one", "done"), ("notify: two", "done"), ("Which?", "waiting")]
+    wrong = await client.post(f"/v1/tasks/{task}/edit", json={"steps": ["paint: it"]})
+    assert wrong.status_code == 400
+    assert (await client.post(f"/v1/tasks/{task}/edit", json={"steps": ["notify: end"]})).status_code == 200
+    assert (await rest(client, task))["result"] == "told: end"
+    ended = await client.post(f"/v1/tasks/{task}/edit", json={"steps": ["notify: late"]})
+    assert ended.json()["error"]["code"] == "run_ended"
+
+
+async def test_a_step_is_done_again_on_request(client: Client, inference: ScriptedInference) -> None:
+    answers = iter(["Wet.", "Dry.", "It is fine."])
+    inference.script = lambda call: [next(answers)]
+    task = await begin(client, "x", "think: How is it?", "notify: it is {{1}}")
+    assert (await rest(client, task))["result"] == "told: it is Wet."
+    assert (await client.post(f"/v1/tasks/{task}/retry", json={"step": 1})).status_code == 200
+    assert (await rest(client, task))["steps"][0]["result"] == "Dry."
+    assert (await client.post(f"/v1/tasks/{task}/retry", json={"step": 2})).status_code == 200
+    run = await rest(client, task)
+    assert (run["state"], run["result"], run["steps"][1]["attempts"]) == ("done", "told: it is Dry.", 2)
+    beyond = await client.post(f"/v1/tasks/{task}/retry", json={"step": 3})
+    assert "`step` is 3, and there are 2" in beyond.json()["error"]["message"]
+
+
+async def test_what_a_step_asked_the_model_is_in_the_request_log(client: Client, settings: Settings) -> None:
+    run = await rest(client, await begin(client, "x", "think: How is it?", "notify: it is {{1}}"))
+    asked, told = [step["request"] for step in run["steps"]]
+    database = apsw.Connection(str(settings.database_path))
+    assert get_record(database, asked).answer == "It is fine."
+    database.close()
+    assert told == ""
+
+
+async def test_a_chat_does_not_mark_what_waits_as_done(client: Client) -> None:
+    task = await begin(client, "Paint the fence", "ask: Which colour?")
+    await rest(client, task)
+    await notices(client)
+    talk = (await client.post("/v1/conversations", json={})).json()["id"]
+    said = {"text": f"{task} is done.", "reply": False}
+    assert (await client.post(f"/v1/conversations/{talk}/messages", json=said)).status_code < 300
+    assert (await client.get(f"/v1/tasks/{task}")).json()["state"] == "waiting"
+    assert await notices(client) == [
+        "Paint the fence is not marked as done, because it waits at a BREAKPOINT: Which colour?"
+    ]
+    await answer(client, task, "red")
+    other = (await client.post("/v1/tasks", json={"title": "Wash the car"})).json()["id"]
+    said = {"text": f"{other} is done.", "reply": False}
+    await client.post(f"/v1/conversations/{talk}/messages", json=said)
+    assert (await client.get(f"/v1/tasks/{other}")).json()["state"] == "done"
+
+
 async def test_what_cannot_run_is_refused_with_a_remedy(client: Client) -> None:
     async def error(path: str, **body: Any) -> str:
         reply = await client.post(path, json=body)
@@ -282,7 +343,10 @@ async def test_what_cannot_run_is_refused_with_a_remedy(client: Client) -> None:
     assert "has no run" in await error(f"/v1/tasks/{made}/answer", answer="yes")
     assert "no task" in await error("/v1/tasks/T-20990101-01/run")
     goal = (await client.post("/v1/tasks", json={"title": "Move house", "level": "objective"})).json()["id"]
-    assert "an objective" in await error(f"/v1/tasks/{goal}/run")
+    assert "tasks, not steps" in await error(f"/v1/tasks/{goal}/run", archetype="model", steps=["notify: x"])
+    item = {"title": "pack", "level": "checklist", "parent": made}
+    item_id = (await client.post("/v1/tasks", json=item)).json()["id"]
+    assert "an item of a checklist" in await error(f"/v1/tasks/{item_id}/run", archetype="model")
     task = await begin(client, "x", "ask: Which?")
     await rest(client, task)
     assert "runs already" in await error(f"/v1/tasks/{task}/run")

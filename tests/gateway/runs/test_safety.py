@@ -126,18 +126,29 @@ def obedient(call: GenerateCall) -> list[str]:
     return [next((line[2:] for line in text.splitlines() if "owned" in line), text[-300:])]
 
 
+READ = {"page": "search_wiki: canary", "file": "read_file: canary.md"}
+
+
 @pytest.mark.parametrize("injected", INJECTED, ids=range(len(INJECTED)))
-async def test_an_injected_instruction_has_no_effect(settings: Settings, injected: str) -> None:
+@pytest.mark.parametrize("where", ["page", "file"])
+async def test_an_injected_instruction_has_no_effect(
+    settings: Settings, injected: str, where: str, tmp_path: Path
+) -> None:
     inference = ScriptedInference(obedient)
-    _add_page(settings, injected)
+    if where == "page":
+        _add_page(settings, injected)
+    else:
+        (tmp_path / "project").mkdir()
+        (tmp_path / "project" / "canary.md").write_text(f"The canary is yellow. {injected}")
+        register(settings, tmp_path / "project")
     async with in_process(settings, inference) as client:
-        steps = ["search_wiki: canary", "think: What does the canary say?", "notify: read: {{2}}"]
+        steps = [READ[where], "think: What does the canary say?", "notify: read: {{2}}"]
         run = await rest(client, await begin(client, "Read about the canary", *steps))
         assert run["state"] == "done", run
         assert [step["attempts"] for step in run["steps"]] == [1, 1, 1]
         [prompt] = [text_of(call) for call in inference.calls]
         payload = [line for line in prompt.splitlines() if "owned" in line or "SYSTEM" in line]
-        assert "| Canary (" in prompt and "The canary is yellow." in prompt, prompt
+        assert "| " in prompt and "The canary is yellow." in prompt, prompt
         assert all(line.startswith("| ") for line in payload), prompt
         task = await begin(client, "Tell me about the canary")  # the model proposes what it has read
         assert (await rest(client, task))["breakpoint"]["kind"] == "checklist"

@@ -86,6 +86,12 @@ def test_what_is_no_time_or_past_is_refused(text: str) -> None:
         ("Fetch https://example.org/a.txt", [("http_get", {"url": "https://example.org/a.txt"})]),
         ("remember that my home city is Turku", [("remember", {"text": "my home city is Turku"})]),
         ("Add a task: buy milk", [("add_task", {"title": "buy milk"})]),
+        ("Find out who made Befunge and tell me.", [("ask_wiki", {"question": "who made Befunge"})]),
+        ("Look up Deadfish in the wiki", [("search_wiki", {"query": "Deadfish"})]),
+        ("find out who calls parse", [("callers_of", {"name": "parse"})]),
+        ("Find out who made Befunge and remind me tomorrow 9:00 to read it", []),
+        ("Find out what the file docs/opening.md says", []),
+        ("Tell me a story", []),
         ("Wash the car", []),
         ("Ask the wiki who made Befunge, then wash the car", []),
         ("Do not remind me at 15:00 to call mum", []),
@@ -164,7 +170,13 @@ def test_the_models_checklist_is_used_only_if_it_is_about_the_task(tools: Toolbo
             items_of_model(written(*items), title, tools)
     with pytest.raises(InvalidRequestError, match="could not be read"):
         items_of_model("[{", title, tools)
-    schema = model_schema(tools)
+    passed_on = {"tool": "notify", "arguments": {"text": "{{1}}"}}
+    assert len(items_of_model(written(ask, passed_on), title, tools)) == 2
+    schema = model_schema(tools, title)
+    offered = [each["properties"]["tool"]["const"] for each in schema["items"]["anyOf"][:-1]]
+    assert offered == ["ask_wiki", "search_wiki", "remind_at", "wait_until", "notify"], "what fits the title"
+    everything = "note the tasks of code in docs/a.md at 15:00 from https://example.org/a"
+    schema = model_schema(tools, everything)
     assert len(schema["items"]["anyOf"]) == len(tools.names) + 1
     schema_to_grammar(schema)  # raises if the host could not follow it
 

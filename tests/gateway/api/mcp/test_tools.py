@@ -22,7 +22,7 @@ from tests.waiting import PATIENCE
 
 Mode = Literal["auto", "legacy", "stdio"]
 EVERY = pytest.mark.parametrize("mode", ["auto", "legacy", "stdio"])
-WIKI, MEMORY = ["ask_wiki", "search_wiki", "read_page"], ["facts", "tasks", "conversations_search"]
+WIKI, MEMORY = ["ask_wiki", "search_wiki", "read_page"], ["facts", "tasks", "runs", "conversations_search"]
 READING = [*WIKI, "search_code", "definition", "callers_of", "outline", *MEMORY]
 
 
@@ -147,7 +147,7 @@ async def test_mistakes_are_told_to_the_model(server: LiveServer, mode: Mode) ->
 async def test_writing_is_a_setting(settings: Settings, inference: ScriptedInference) -> None:
     async with live(changed(settings, "mcp", write=True), inference) as server, connected(server) as client:
         tools = (await client.list_tools()).tools
-        assert [tool.name for tool in tools] == [*READING, "remember", "add_task"]
+        assert [tool.name for tool in tools] == [*READING, "remember", "add_task", "answer_breakpoint"]
         assert not any(tool.annotations.read_only_hint for tool in tools[-2:] if tool.annotations)
         kept = await called(client, "remember", key="home_city", text="Rome")
         assert (await called(client, "facts"))["data"] == [kept]
