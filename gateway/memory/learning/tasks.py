@@ -222,7 +222,7 @@ class TaskKeeper:
         task = get_task(connection, change.id, conversation.owner)
         question = unanswered(connection, task) if change.op == "done" else None
         if question is not None:
-            text = f"`{task.id}` stays open: it waits at a BREAKPOINT: {question}"
+            text = f"{task.title} is not marked as done, because it waits at a BREAKPOINT: {question}"
             add_notice(connection, task.owner, task.id, text, f"done {message} {task.id}", time.time())
             return ""
         save_task(

@@ -87,7 +87,7 @@ async def test_today_is_in_the_prompt_and_other_days_when_mentioned(
     await say(client, name, "I watered the plants")
     assert (await client.get(f"/v1/tasks/{today['id']}")).json()["state"] == "open", "nor by word of mouth"
     [told] = (await client.post("/v1/notices")).json()["data"]
-    assert told["text"] == f"`{today['id']}` stays open: it waits at a BREAKPOINT: Which?"
+    assert told["text"] == "Water the plants is not marked as done, because it waits at a BREAKPOINT: Which?"
     for each in (item, today):
         assert (await client.patch(f"/v1/tasks/{each['id']}", json=done)).status_code == 200
     inference.calls.clear()
