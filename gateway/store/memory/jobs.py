@@ -155,7 +155,7 @@ def set_watermark(
     """Raise the watermark; it never falls."""
     connection.execute(
         "INSERT INTO watermarks (conversation, kind, through) VALUES (?, ?, ?) "
-        "ON CONFLICT DO UPDATE SET through = max(through, excluded.through)",
+        "ON CONFLICT (conversation, kind) DO UPDATE SET through = max(watermarks.through, excluded.through)",
         (conversation, kind, through),
     )
 
