@@ -37,7 +37,20 @@ class Server:
             shutil.chown(self._folder, "postgres")
         self._options = ("listen_addresses=", f"unix_socket_directories={self._folder}", *options)
         self._numbers = itertools.count(1)
-        initdb = ["initdb", "-D", self._data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-locale", "-N"]
+        self.template = "template0"
+        initdb = [
+            "initdb",
+            "-D",
+            self._data,
+            "-U",
+            "postgres",
+            "-A",
+            "trust",
+            "-E",
+            "UTF8",
+            "--no-locale",
+            "-N",
+        ]
         self._run(*initdb)
         self.start()
 
@@ -48,10 +61,10 @@ class Server:
     def url(self, database: str) -> str:
         return f"postgresql://postgres@/{database}?host={self._folder}"
 
-    def database(self, template: str = "template0") -> str:
-        """Create a database; returns its URL."""
+    def database(self) -> str:
+        """Create a database as :attr:`template` is; returns its URL."""
         name = f"db{next(self._numbers)}"
-        self.sql("postgres", f"CREATE DATABASE {name} TEMPLATE {template}")
+        self.sql("postgres", f"CREATE DATABASE {name} TEMPLATE {self.template}")
         return self.url(name)
 
     def sql(self, database: str, statement: str) -> str:

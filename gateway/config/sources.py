@@ -82,8 +82,9 @@ def default_data_dir(env: Mapping[str, str]) -> Path:
 def flatten(settings: Settings) -> dict[str, object]:
     """All settings by dotted key, as JSON values; secrets are masked."""
     tree: dict[str, Any] = msgspec.to_builtins(settings, enc_hook=str)
-    if tree["upstream"]["key"]:
-        tree["upstream"]["key"] = "[redacted]"
+    for section, name in (("upstream", "key"), ("store", "url")):
+        if tree[section][name]:
+            tree[section][name] = "[redacted]"
     found: dict[str, object] = {"data_dir": tree.pop("data_dir")}
     return found | {f"{section}.{name}": tree[section][name] for section in tree for name in tree[section]}
 

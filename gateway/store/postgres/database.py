@@ -126,7 +126,7 @@ class PostgresDatabase(Database):
                 raise
             connection = session()
             connection.script(begin)
-        return cast(apsw.Connection, connection)
+        return cast("apsw.Connection", connection)
 
     def _writer_session(self) -> Connection:
         """Runs in the writing thread alone."""

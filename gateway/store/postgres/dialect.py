@@ -39,7 +39,10 @@ _TYPES = (
     (r"INTEGER", "bigint"),
     (r"REAL", "double precision"),
     (r"BLOB", "bytea"),
-    (r"TEXT GENERATED ALWAYS AS \((.+)\)(?=,|\n| REFERENCES)", r'text COLLATE "C" GENERATED ALWAYS AS (\1) STORED'),
+    (
+        r"TEXT GENERATED ALWAYS AS \((.+)\)(?=,|\n| REFERENCES)",
+        r'text COLLATE "C" GENERATED ALWAYS AS (\1) STORED',
+    ),
     (r"TEXT", 'text COLLATE "C"'),
     (r"(ON DELETE (CASCADE|SET NULL))", r"\1 DEFERRABLE"),
     (r"\) STRICT(, WITHOUT ROWID)?$", ")"),

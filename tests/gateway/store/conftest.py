@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from gateway.config.settings import Settings, StoreSettings
 from gateway.store.db import Database
-from tests.postgres import Server
+from gateway.store.open import make_database
 
 # About files of SQLite.
 _SQLITE = {"test_db", "test_migrate", "test_power_cut", "test_rows"}
@@ -22,21 +23,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
-    local = Database(tmp_path / "data" / "hearth.db")
-    opened = local
+    opened = Database(tmp_path / "data" / "hearth.db")
     if getattr(request, "param", "sqlite") == "postgresql":
-        pytest.importorskip("psycopg", reason="needs hearth[postgres]")
-        # Only where psycopg is installed.
-        from gateway.store.postgres.database import PostgresDatabase
-
-        opened = PostgresDatabase(request.getfixturevalue("postgres_server").database(), local)
+        url = request.getfixturevalue("postgres_server").database()
+        opened = make_database(Settings(data_dir=tmp_path / "data", store=StoreSettings(url=url)))
     opened.open()
     yield opened
     opened.close()
-
-
-@pytest.fixture(scope="session")
-def postgres_server() -> Iterator[Server]:
-    server = Server("fsync=off")
-    yield server
-    server.remove()

@@ -309,8 +309,13 @@ def _lease(connection: apsw.Connection, now: float) -> Job:
 
 
 def _savepoint(connection: apsw.Connection, write: Any) -> None:
-    with connection:
+    """Take back what a failed write has done."""
+    connection.execute("SAVEPOINT before")
+    try:
         write()
+    except BaseException:
+        connection.execute("ROLLBACK TO before")
+        raise
 
 
 def test_forgetting_a_speaker_keeps_the_chain_of_summaries(talk: Database) -> None:

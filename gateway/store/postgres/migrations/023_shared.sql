@@ -32,16 +32,17 @@ CREATE OPERATOR ->> (LEFTARG = text, RIGHTARG = text, FUNCTION = json_extract);
 CREATE TEXT SEARCH DICTIONARY stems (TEMPLATE = snowball, LANGUAGE = english);
 CREATE TEXT SEARCH CONFIGURATION stems (COPY = pg_catalog.simple);
 ALTER TEXT SEARCH CONFIGURATION stems ALTER MAPPING FOR asciiword, word, numword WITH stems;
-CREATE FUNCTION plain(text) RETURNS text IMMUTABLE LANGUAGE sql AS $$
-  SELECT regexp_replace(translate(normalize(lower($1 COLLATE "und-x-icu"), NFKD), 'đ', 'd'), '[\u0300-\u036f]', '', 'g')
+CREATE FUNCTION plain(text, kept text) RETURNS text IMMUTABLE LANGUAGE sql AS $$
+  SELECT regexp_replace(
+    regexp_replace(translate(normalize(lower($1 COLLATE "und-x-icu"), NFKD), 'đ', 'd'), '[\u0300-\u036f]', '', 'g'),
+    '[^[:alnum:]' || kept || ']+', ' ', 'g')
 $$;
 CREATE FUNCTION words(text) RETURNS tsvector IMMUTABLE LANGUAGE sql AS $$
-  SELECT to_tsvector('hearth.stems', regexp_replace(
-    hearth.plain(left($1, 200000)) COLLATE "und-x-icu", '[^[:alnum:]]+', ' ', 'g'))
+  SELECT to_tsvector('hearth.stems', hearth.plain(left($1, 200000), ''))
 $$;
 -- A MATCH expression of gateway.store.fts: quoted words with AND or OR between them.
 CREATE FUNCTION sought(text) RETURNS tsquery IMMUTABLE LANGUAGE sql AS $$
-  SELECT websearch_to_tsquery('hearth.stems', replace(replace(hearth.plain($1), '" and "', '" "'), '_', ' '))
+  SELECT websearch_to_tsquery('hearth.stems', replace(hearth.plain($1, '"'), '" and "', '" "'))
 $$;
 
 CREATE TABLE keys (

@@ -1,0 +1,26 @@
+"""The store that the settings choose."""
+
+from __future__ import annotations
+
+from gateway.base.errors import ConfigurationError
+from gateway.config.settings import Settings
+from gateway.store.db import Database
+
+
+def make_database(settings: Settings, *, exclusive: bool = False) -> Database:
+    """The SQLite file, or the database of `store.url`, not yet open. ``exclusive`` is for gateways.
+
+    Raises ConfigurationError if `store.url` is wrong, or hearth[postgres] is missing.
+    """
+    local = Database(settings.database_path)
+    if not settings.store.url:
+        return local
+    try:
+        # Late, because most installations have no psycopg.
+        from gateway.store.postgres.database import PostgresDatabase
+    except ImportError as error:
+        raise ConfigurationError(
+            f"store.url needs psycopg ({error}): install it with `pip install 'hearth[postgres]'`",
+            code="postgres_missing",
+        ) from error
+    return PostgresDatabase(settings.store.url, local, exclusive=exclusive)
