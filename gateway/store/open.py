@@ -13,8 +13,12 @@ def make_database(settings: Settings, *, exclusive: bool = False) -> Database:
     Raises ConfigurationError if `store.url` is wrong, or hearth[postgres] is missing.
     """
     local = Database(settings.database_path)
-    if not settings.store.url:
-        return local
+    url = settings.store.url
+    return postgres_database(url, local, exclusive=exclusive) if url else local
+
+
+def postgres_database(url: str, local: Database, *, exclusive: bool) -> Database:
+    """The database at ``url``, with ``local`` for pages and code. Raises ConfigurationError."""
     try:
         # Late, because most installations have no psycopg.
         from gateway.store.postgres.database import PostgresDatabase
@@ -23,4 +27,4 @@ def make_database(settings: Settings, *, exclusive: bool = False) -> Database:
             f"store.url needs psycopg ({error}): install it with `pip install 'hearth[postgres]'`",
             code="postgres_missing",
         ) from error
-    return PostgresDatabase(settings.store.url, local, exclusive=exclusive)
+    return PostgresDatabase(url, local, exclusive=exclusive)
