@@ -9,7 +9,7 @@ import msgspec
 from tqdm import tqdm
 
 from gateway.base.errors import ConfigurationError
-from gateway.cli.common.options import json_option
+from gateway.cli.common.options import LocalOptions, json_option, with_local
 from gateway.cli.common.text import say
 from gateway.store.db import Database
 from gateway.store.open import postgres_database
@@ -27,11 +27,15 @@ def store() -> None:
 @click.argument("target")
 @click.option("--replace", is_flag=True, help="Erase what TARGET has of these.")
 @json_option
-def copy(source: str, target: str, replace: bool, as_json: bool) -> None:
+@with_local
+def copy(source: str, target: str, replace: bool, as_json: bool, local: LocalOptions) -> None:
     """Copy from SOURCE to TARGET: the path of a hearth.db and a postgresql:// URL, or the other way round.
+
+    `store.url` instead of a URL is that of the configuration, which keeps passwords out of the list of processes.
 
     All or nothing, and verified. Stop the gateways of both first. Pages, code and vectors stay where they are.
     """
+    source, target = (local.settings.store.url if each == "store.url" else each for each in (source, target))
     up = target.startswith(_SCHEMES)
     url, path = (target, source) if up else (source, target)
     if not url.startswith(_SCHEMES) or path.startswith(_SCHEMES):

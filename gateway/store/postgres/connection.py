@@ -18,7 +18,11 @@ from gateway.store.postgres.dialect import translated
 Values = Sequence[Any] | Mapping[str, Any]
 
 _INSERT = re.compile(r"INSERT INTO (\w+) \(([^)]*)\) VALUES")
-_SETTINGS = "-c search_path=hearth -c lock_timeout=10s -c client_min_messages=warning"
+# A gateway whose machine is gone loses its lock after a minute, not after hours.
+_SETTINGS = (
+    "-c search_path=hearth -c lock_timeout=10s -c client_min_messages=warning "
+    "-c tcp_keepalives_idle=30 -c tcp_keepalives_interval=10 -c tcp_keepalives_count=3"
+)
 
 
 class Cursor:
@@ -67,6 +71,9 @@ class Connection:
             autocommit=True,
             cursor_factory=psycopg.ClientCursor,  # values in the text: PostgreSQL infers their types from the place
             connect_timeout=10,
+            keepalives_idle=30,
+            keepalives_interval=10,
+            keepalives_count=3,
             application_name="hearth",
             options=_SETTINGS + (" -c default_transaction_read_only=on" if readonly else ""),
         )

@@ -55,24 +55,20 @@ class PostgresDatabase(Database):
         return self._local_database
 
     def open(self) -> None:
-        """Connect, migrate, and open the local file. Raises ConfigurationError."""
-        try:
-            with translated_faults(self.where):
-                connection = Connection(self._url)
-                self._server_version = connection.server_version
-                try:
-                    self._version = migrate(connection, self.where)
-                    if self._exclusive:
-                        self._claim(connection, BUSY_SECONDS)
-                except BaseException:
-                    connection.close()
-                    raise
-        except HearthError as error:
-            if isinstance(error, ConfigurationError):
+        """Connect, migrate, and open the local file.
+
+        Raises ConfigurationError, and HearthError if the server cannot be reached or another gateway uses it.
+        """
+        with translated_faults(self.where):
+            connection = Connection(self._url)
+            self._server_version = connection.server_version
+            try:
+                self._version = migrate(connection, self.where)
+                if self._exclusive:
+                    self._claim(connection, BUSY_SECONDS)
+            except BaseException:
+                connection.close()
                 raise
-            raise ConfigurationError(
-                f"{error.message.removesuffix(': try again')}; check store.url", code=error.code
-            ) from error
         self._write_connection = connection
         try:
             self._local_database.open()

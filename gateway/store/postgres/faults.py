@@ -35,7 +35,7 @@ def translated_faults(where: str) -> Iterator[None]:
         ) from error
     except psycopg.OperationalError as error:
         raise HearthError(
-            f"the database {where} cannot be reached ({str(error).splitlines()[0]}): try again",
+            f"the database {where} cannot be reached ({str(error).splitlines()[0]}): try again, or check store.url",
             code="database_unavailable",
             status=503,
             retry_after=_RETRY_SECONDS,

@@ -41,7 +41,7 @@ def opened(settings: Settings) -> Iterator[Database]:
 def test_one_gateway_at_a_time(opened: Database, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gateway.store.postgres.database.BUSY_SECONDS", 0.0)
     second = make_database(settings, exclusive=True)
-    with pytest.raises(ConfigurationError, match="another gateway uses the database"):
+    with pytest.raises(HearthError, match="another gateway uses the database"):
         second.open()
     command = make_database(settings)  # as `hearth key` does
     command.open()
@@ -59,7 +59,7 @@ def test_an_address_that_leads_nowhere(tmp_path: Path) -> None:
         (f"postgresql://someone:secret@/db?host={tmp_path}", "cannot be reached"),
         ("postgresql://[", "store.url is not valid"),
     ):
-        with pytest.raises(ConfigurationError, match=problem) as caught:
+        with pytest.raises(HearthError, match=problem) as caught:
             make_database(Settings(data_dir=tmp_path, store=StoreSettings(url=url))).open()
         assert "secret" not in str(caught.value)
 
