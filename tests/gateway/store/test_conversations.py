@@ -28,6 +28,7 @@ from gateway.store.memory.jobs import (
     finish_job,
     lease_job,
     next_job_at,
+    open_jobs,
     put_back_job,
     release_all_jobs,
     set_watermark,
@@ -188,6 +189,19 @@ def test_jobs_are_leased_once_and_survive(talk: Database) -> None:
         finish_job(c, _lease(c, 22.0))
         assert next_job_at(c) == 50.0
         assert _lease(c, 60.0).kind == "facts"
+
+    talk.write_sync(check)
+
+
+def test_of_two_jobs_left_running_one_waits_after_a_start(talk: Database) -> None:
+    """The first one could not be put back, for example because the disk was full."""
+
+    def check(c: apsw.Connection) -> None:
+        for _ in range(2):
+            add_job(c, "facts", "c1", now=1.0)
+            _lease(c, 2.0)
+        assert release_all_jobs(c) == 2
+        assert [job.seq for job in open_jobs(c, "c1")] == [_lease(c, 3.0).seq]
 
     talk.write_sync(check)
 
