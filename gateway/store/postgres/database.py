@@ -18,9 +18,9 @@ from psycopg.conninfo import conninfo_to_dict
 
 from gateway.base.errors import ConfigurationError, HearthError
 from gateway.store.db import BUSY_SECONDS, Database, DatabaseHealth, transaction
-from gateway.store.postgres.connection import Connection
 from gateway.store.postgres.faults import translated_faults
 from gateway.store.postgres.migrate import migrate
+from gateway.store.postgres.session import Session
 
 _WRITER, _GATEWAY = 0x6865617274680001, 0x6865617274680002
 _WRITE = f"BEGIN ISOLATION LEVEL READ COMMITTED; SELECT pg_advisory_xact_lock({_WRITER})"
@@ -47,8 +47,8 @@ class PostgresDatabase(Database):
         self.where = f"{parts.get('host') or 'local'}/{parts.get('dbname') or ''}"
         self._url, self._local_database, self._exclusive = url, local, exclusive
         self._server_version, self._size = "", 0
-        self._write_connection: Connection | None = None
-        self._read_connections: list[Connection] = []
+        self._write_connection: Session | None = None
+        self._read_connections: list[Session] = []
 
     @property
     def local(self) -> Database:
@@ -60,7 +60,7 @@ class PostgresDatabase(Database):
         Raises ConfigurationError, and HearthError if the server cannot be reached or another gateway uses it.
         """
         with translated_faults(self.where):
-            connection = Connection(self._url)
+            connection = Session(self._url)
             self._server_version = connection.server_version
             try:
                 self._version = migrate(connection, self.where)
@@ -111,7 +111,7 @@ class PostgresDatabase(Database):
         with translated_faults(self.where):
             return transaction(self._begun(self._reader_session, _READ), fn)
 
-    def _begun(self, session: Callable[[], Connection], begin: str) -> apsw.Connection:
+    def _begun(self, session: Callable[[], Session], begin: str) -> apsw.Connection:
         """A session in a transaction. One that the server has ended meanwhile is replaced: nothing was done in it."""
         connection = session()
         try:
@@ -124,10 +124,10 @@ class PostgresDatabase(Database):
             connection.script(begin)
         return cast("apsw.Connection", connection)
 
-    def _writer_session(self) -> Connection:
+    def _writer_session(self) -> Session:
         """Runs in the writing thread alone."""
         if self._write_connection is None or self._write_connection.closed:
-            connection = Connection(self._url)
+            connection = Session(self._url)
             try:
                 if self._exclusive:
                     self._claim(connection, 0.0)
@@ -137,17 +137,17 @@ class PostgresDatabase(Database):
             self._write_connection = connection
         return self._write_connection
 
-    def _reader_session(self) -> Connection:
-        found: Connection | None = getattr(self._local, "session", None)
+    def _reader_session(self) -> Session:
+        found: Session | None = getattr(self._local, "session", None)
         if found is None or found.closed:
             if found in self._read_connections:
                 self._read_connections.remove(found)
-            found = Connection(self._url, readonly=True)
+            found = Session(self._url, readonly=True)
             self._local.session = found
             self._read_connections.append(found)
         return found
 
-    def _claim(self, connection: Connection, seconds: float) -> None:
+    def _claim(self, connection: Session, seconds: float) -> None:
         """Become the one gateway; wait up to ``seconds`` for one that is about to end."""
         deadline = time.monotonic() + seconds
         while not connection.execute(f"SELECT pg_try_advisory_lock({_GATEWAY})").get:

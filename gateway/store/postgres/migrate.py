@@ -7,8 +7,8 @@ from pathlib import Path
 
 from gateway.base.errors import ConfigurationError
 from gateway.store.migrate import check_version, migrations
-from gateway.store.postgres.connection import Connection
 from gateway.store.postgres.dialect import translated_migration
+from gateway.store.postgres.session import Session
 
 _FOLDER = Path(__file__).resolve().parent / "migrations"
 _FIRST = "023_shared"
@@ -19,7 +19,7 @@ _PREPARE = (
 )
 
 
-def migrate(connection: Connection, where: str) -> int:
+def migrate(connection: Session, where: str) -> int:
     """Bring the schema `hearth` to the newest version and return that version.
 
     Raises ConfigurationError for a database of a newer program, or one that cannot store every text.

@@ -62,7 +62,7 @@ class _Boolean(Dumper):
         return b"1" if obj else b"0"
 
 
-class Connection:
+class Session:
     """A session. Raises apsw.ConstraintError as SQLite does, psycopg's other errors as they are."""
 
     def __init__(self, url: str, *, readonly: bool = False) -> None:
