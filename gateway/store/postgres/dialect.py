@@ -28,7 +28,7 @@ _FORMS = {
 }
 _INTEGERS = re.compile(r"\b(seq|message|origin)( NOT)? IN \(SELECT value FROM json_each")
 _CAST = re.compile(r"\bAS INTEGER\)")
-_USER = re.compile(r"\buser\b")
+_USER = re.compile(r"(?<!:)\buser\b")
 _PARTS = re.compile(r"('(?:[^']|'')*')")
 _PLACE = re.compile(r"\?(\d*)|(?<![:\w]):([a-z]\w*)|(%)")
 
