@@ -61,6 +61,7 @@ MCP_CODE = {
     "gateway.cli.mcp.bridge",
     "gateway.runs.tools.mcp_client",
 }
+POSTGRES_CODE = "gateway.store.postgres"
 PYDLE_CODE = {"clients.irc.link", "clients.irc.connection"}
 SQL = re.compile(
     r"\b(SELECT\s.+\sFROM|INSERT\s+(OR\s+\w+\s+)?INTO|UPDATE\s+\w+\s+SET|DELETE\s+FROM|CREATE\s+(TABLE|INDEX)|PRAGMA\s)",
@@ -167,6 +168,8 @@ def _gateway_imports(module: Module) -> Iterator[str]:
             yield _at(module, each.line, f"the gateway imports {each.module}, not model_host.protocol alone")
         elif top in {"mcp", "mcp_types"} and module.name not in MCP_CODE:
             yield _at(module, each.line, f"only {', '.join(sorted(MCP_CODE))} know mcp")
+        elif top == "psycopg" and not module.name.startswith(POSTGRES_CODE):
+            yield _at(module, each.line, f"only {POSTGRES_CODE} knows psycopg")
         elif top == "clients":
             yield _at(module, each.line, "the gateway imports a client")
         elif top == "gateway" and not _downwards(ours, each.module):

@@ -102,5 +102,9 @@ class ApiRequest(Request):
     def read(self, work: Callable[[apsw.Connection], T]) -> Awaitable[T]:
         return self.services.database.read(work)
 
+    def read_local(self, work: Callable[[apsw.Connection], T]) -> Awaitable[T]:
+        """Read pages or code."""
+        return self.services.database.local.read(work)
+
     def write(self, work: Callable[[apsw.Connection], T]) -> Awaitable[T]:
         return self.services.database.write(work)

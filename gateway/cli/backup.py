@@ -23,6 +23,8 @@ from gateway.store.backup import copy_database
 def backup(target: Path, force: bool, as_json: bool, local: LocalOptions) -> None:
     """Copy the database to TARGET (a file, or a folder) and check the copy. The server may run."""
     source = local.settings.database_path
+    if local.settings.store.url:
+        raise ConfigurationError("the database is that of store.url: back it up with pg_dump")
     if not source.is_file():
         raise ConfigurationError(f"there is no database {source} to back up")
     if target.is_dir():

@@ -12,7 +12,7 @@ import click
 import msgspec
 
 from gateway.base.errors import ConfigurationError, HearthError
-from gateway.cli.common.database import opened_database
+from gateway.cli.common.database import opened_store, store_exists
 from gateway.cli.common.options import LocalOptions, PathType, with_local
 from gateway.cli.common.surroundings import FULL
 from gateway.cli.common.text import say
@@ -39,10 +39,9 @@ from gateway.store.memory.transfer import (
 @with_local
 def export(target: Path, owner: str | None, documents: bool, force: bool, local: LocalOptions) -> None:
     """Write conversations, facts and tasks to TARGET (`-` for standard output)."""
-    path = local.settings.database_path
-    if not path.is_file():
-        raise ConfigurationError(f"there is no database {path} to export from")
-    with opened_database(path) as database:
+    if not store_exists(local.settings):
+        raise ConfigurationError(f"there is no database {local.settings.database_path} to export from")
+    with opened_store(local.settings) as database:
         names = database.read_sync(lambda connection: conversation_ids(connection, owner))
         archives = (database.read_sync(partial(read_archive, conversation=name)) for name in names)
         if documents:

@@ -8,7 +8,7 @@ import apsw
 import click
 import msgspec
 
-from gateway.cli.common.database import opened_database
+from gateway.cli.common.database import opened_store, store_exists
 from gateway.cli.common.options import LocalOptions, json_option, with_local
 from gateway.cli.common.text import say, table
 from gateway.store.keys import KeyInfo, Role, create_key, list_keys, revoke_key
@@ -33,7 +33,7 @@ def create(name: str, role: Role, as_json: bool, local: LocalOptions) -> None:
         say(msgspec.json.encode({"token": token, **msgspec.to_builtins(info)}) if as_json else token)
         return info
 
-    with opened_database(local.settings.database_path) as database:
+    with opened_store(local.settings) as database:
         info = database.write_sync(make)
     if not as_json:
         say(f"this is the key of {info.name} ({info.role}); it is not shown again", err=True)
@@ -45,9 +45,8 @@ def create(name: str, role: Role, as_json: bool, local: LocalOptions) -> None:
 def list_(as_json: bool, local: LocalOptions) -> None:
     """List the keys, revoked ones included."""
     found: list[KeyInfo] = []
-    path = local.settings.database_path
-    if path.exists():  # do not create a database by looking
-        with opened_database(path) as database:
+    if store_exists(local.settings):  # do not create a database by looking
+        with opened_store(local.settings) as database:
             found = database.read_sync(list_keys)
     if as_json:
         say(msgspec.json.encode({"keys": found}))
@@ -63,7 +62,7 @@ def list_(as_json: bool, local: LocalOptions) -> None:
 @with_local
 def revoke(which: str, local: LocalOptions) -> None:
     """Revoke the key with this id or name, immediately and for good."""
-    with opened_database(local.settings.database_path) as database:
+    with opened_store(local.settings) as database:
         info = database.write_sync(lambda connection: revoke_key(connection, which))
     say(f"revoked {info.name} ({info.id})")
 

@@ -57,6 +57,7 @@ COMMANDS = {
     "bench": _Entry("bench", "bench", "Measure a server's speed."),
     "log": _Entry("log.command", "log", "Look at past requests."),
     "backup": _Entry("backup", "backup", "Copy the database while the server runs."),
+    "store": _Entry("store", "store", "Move conversations between SQLite and PostgreSQL."),
     "export": _Entry("export", "export", "Write conversations, facts and tasks to a file."),
     "import": _Entry("imports.command", "import_", "Read what `hearth export` wrote, or other chats."),
     "key": _Entry("key", "key", "Manage API keys."),

@@ -101,6 +101,14 @@ class UpstreamSettings(Struct, frozen=True, forbid_unknown_fields=True):
     rerank_urls: list[str] = []
 
 
+class StoreSettings(Struct, frozen=True, forbid_unknown_fields=True):
+    """Where keys, the request log, conversations, facts and tasks are."""
+
+    # A PostgreSQL database (hearth[postgres]), such as postgresql://hearth@10.0.0.4/hearth; HEARTH_STORE__URL_FILE
+    # names a file with it. "": the SQLite file of the data directory, where pages and code are in any case.
+    url: str = ""
+
+
 class EmbeddingSettings(Struct, frozen=True, forbid_unknown_fields=True):
     """The embedding model, for search by vectors and for clients."""
 
@@ -326,6 +334,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     server: ServerSettings = ServerSettings()
     model: ModelSettings = ModelSettings()
     upstream: UpstreamSettings = UpstreamSettings()
+    store: StoreSettings = StoreSettings()
     embedding: EmbeddingSettings = EmbeddingSettings()
     rerank: RerankSettings = RerankSettings()
     ask: AskSettings = AskSettings()

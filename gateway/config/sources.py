@@ -82,10 +82,9 @@ def default_data_dir(env: Mapping[str, str]) -> Path:
 def flatten(settings: Settings) -> dict[str, object]:
     """All settings by dotted key, as JSON values; secrets are masked."""
     tree: dict[str, Any] = msgspec.to_builtins(settings, enc_hook=str)
-    if tree["upstream"]["key"]:
-        tree["upstream"]["key"] = "[redacted]"
-    if tree["tasks"]["webhook_secret"]:
-        tree["tasks"]["webhook_secret"] = "[redacted]"
+    for section, name in (("upstream", "key"), ("store", "url"), ("tasks", "webhook_secret")):
+        if tree[section][name]:
+            tree[section][name] = "[redacted]"
     for server in tree["tasks"]["servers"]:
         server["env"] = dict.fromkeys(server["env"], "[redacted]")
     found: dict[str, object] = {"data_dir": tree.pop("data_dir")}

@@ -34,7 +34,7 @@ log = structlog.get_logger(__name__)
 AT_ONCE = 4
 # A running job is never leased again, because its subject is busy. So a lease only expires when a job could not
 # be put back.
-_LEASE_SECONDS = 600.0
+_LEASE_SECONDS = 60.0
 _FIRST_RETRY_SECONDS = 30.0
 _LAST_RETRY_SECONDS = 3600.0
 

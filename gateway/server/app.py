@@ -79,6 +79,7 @@ from gateway.runs.tools.web import web_tools
 from gateway.runs.tools.wiki import wiki_tools
 from gateway.server.consistency import check
 from gateway.store.db import Database
+from gateway.store.open import make_database
 from gateway.store.vectors import FETCHED, IMPORTED, PageTables
 from gateway.telemetry.metrics import MeteredInference, Metrics
 from gateway.vectors.parts import VectorSearch, make_embedder, make_reranker, make_search
@@ -170,7 +171,7 @@ async def open_services(
     metrics: Metrics = app.state.metrics
     configured, prompts = resolve_model(settings), load_prompts(settings.prompts_dir)
     check(settings, prompts, configured if inference is None and not settings.upstream.urls else None)
-    database = Database(settings.database_path)
+    database = make_database(settings, exclusive=True)
     await asyncio.to_thread(database.open)
     stack.push_async_callback(asyncio.to_thread, database.close)
     auth = Authenticator(database, settings.server.host)
@@ -193,13 +194,13 @@ async def open_services(
         served=served,
         record=record,
         target_seconds=settings.ask.target_seconds,
-        queries=search.queries if search is not None else None,
+        queries=search.queries if search is not None and database is database.local else None,
     )
     conversations = await open_memory(memory, stack, app.state.supervision)
-    watcher = ProjectWatcher(database, settings.data_dir)
+    watcher = ProjectWatcher(database.local, settings.data_dir)
     stack.push_async_callback(watcher.close)
     watcher.start(app.state.supervision)
-    wiki = await open_wiki(settings, database, stack, search)
+    wiki = await open_wiki(settings, database.local, stack, search)
     if isinstance(wiki, MediaWiki):
         metrics.registry.register(wiki.collector())
     if search is not None:
@@ -211,7 +212,7 @@ async def open_services(
         prompts=prompts,
         served=served,
         fetch_timeout=settings.wiki.fetch_timeout_seconds,
-        cache=CompactionCache(database),
+        cache=CompactionCache(database.local),
         reranker=reranker,
     )
     ask_flow = AskFlow(flow, record)
@@ -313,14 +314,12 @@ def open_search(
     embedder: Embedder,
 ) -> VectorSearch | None:
     """Search by vectors, if there is an embedding model. Its indexer is started once everything else is open."""
-    documents: list[DocumentSource] = [
-        FactDocuments(),
-        MessageDocuments(),
-        *wiki_documents(settings),
-        CodeDocuments(),
-    ]
+    memory: list[DocumentSource] = [FactDocuments(), MessageDocuments()]
+    if database is not database.local:
+        memory = []  # vectors are in the local file only
+    documents = [*memory, *wiki_documents(settings), CodeDocuments()]
     search = make_search(
-        settings, database, embedder, documents, lambda: inference.health().open_requests > 0
+        settings, database.local, embedder, documents, lambda: inference.health().open_requests > 0
     )
     if search is not None:
         metrics.watch_embedding(embedder.health, search.indexer.health)
@@ -345,7 +344,7 @@ async def open_runs(
 ) -> Runs:
     tools = [
         *wiki_tools(ask, wiki),
-        *code_tools(memory.database),
+        *code_tools(memory.database.local),
         *own_tools(memory.database, settings.memory.time_zone),
         *web_tools(settings.tasks.http_hosts),
     ]

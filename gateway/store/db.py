@@ -36,12 +36,13 @@ _log = structlog.get_logger(__name__)
 
 
 class DatabaseHealth(Struct, frozen=True):
-    """``size_bytes`` is the size on disk, including the write-ahead log."""
+    """``size_bytes`` is the size on disk, including the write-ahead log. ``server`` is "" for SQLite."""
 
     path: str
     size_bytes: int
     schema_version: int
     sqlite_version: str
+    server: str = ""
 
 
 class Database:
@@ -58,6 +59,11 @@ class Database:
         self._local = threading.local()
         self._write_pool = ThreadPoolExecutor(1, "db-write")
         self._read_pool = ThreadPoolExecutor(READERS, "db-read")
+
+    @property
+    def local(self) -> Database:
+        """The database of this gateway's own tables: pages, code, caches."""
+        return self
 
     def open(self) -> None:
         """Create or open the file and migrate it.
@@ -133,7 +139,7 @@ class Database:
         now = time.monotonic()
         if self._trial is None or (self._trial.done() and now - self._tried_at > TRIAL_SECONDS):
             self._tried_at = now
-            self._trial = self._submit(self._write_pool, self._in_write, _write_again)
+            self._trial = self._submit(self._write_pool, self._in_write, self._trial_write)
         outcome = asyncio.wrap_future(self._trial)
         outcome.add_done_callback(
             asyncio.Future.exception
@@ -150,6 +156,10 @@ class Database:
                 size += Path(f"{self.path}{suffix}").stat().st_size
         return DatabaseHealth(str(self.path), size, self._version, apsw.sqlite_lib_version())
 
+    def _trial_write(self, connection: apsw.Connection) -> None:
+        """Write a page: SQLite writes this number even if it does not change."""
+        connection.pragma("user_version", connection.pragma("user_version"))
+
     def _submit(
         self,
         pool: ThreadPoolExecutor,
@@ -165,7 +175,8 @@ class Database:
         connection = self._writer
         assert connection is not None, "Database.open() comes first"
         with translated(self.path):
-            result = _transaction(connection, "BEGIN IMMEDIATE", fn)
+            connection.execute("BEGIN IMMEDIATE")
+            result = transaction(connection, fn)
             if self._truncating:
                 self._truncating = not _truncated(connection)
             return result
@@ -177,11 +188,12 @@ class Database:
                 connection = _connect(self.path, apsw.SQLITE_OPEN_READONLY)
                 self._local.connection = connection
                 self._readers.append(connection)
-            return _transaction(connection, "BEGIN", fn)
+            connection.execute("BEGIN")
+            return transaction(connection, fn)
 
 
-def _transaction(connection: apsw.Connection, begin: str, fn: Callable[[apsw.Connection], T]) -> T:
-    connection.execute(begin)
+def transaction(connection: apsw.Connection, fn: Callable[[apsw.Connection], T]) -> T:
+    """Run ``fn`` in the transaction that has begun, then end that."""
     try:
         result = fn(connection)
         connection.execute("COMMIT")
@@ -192,11 +204,6 @@ def _transaction(connection: apsw.Connection, begin: str, fn: Callable[[apsw.Con
             raise RuntimeError("a function for the database raised StopIteration") from error
         raise
     return result
-
-
-def _write_again(connection: apsw.Connection) -> None:
-    """Write a page: SQLite writes this number even if it does not change."""
-    connection.pragma("user_version", connection.pragma("user_version"))
 
 
 def _truncated(connection: apsw.Connection) -> bool:

@@ -47,6 +47,16 @@ def schema_version(connection: apsw.Connection) -> int:
     return int(connection.execute("SELECT coalesce(max(version), 0) FROM schema_version").get)
 
 
+def check_version(present: int, newest: int, where: object) -> None:
+    """Raise ConfigurationError for a database of a newer program."""
+    if present > newest:
+        raise ConfigurationError(
+            f"the database {where} has schema version {present}, and this program knows versions "
+            f"up to {newest}: install a newer hearth, or choose another --data-dir",
+            code="database_too_new",
+        )
+
+
 def migrate(connection: apsw.Connection, path: Path, steps: list[Migration] | None = None) -> int:
     """Bring the database at ``path`` to the newest version and return that version.
 
@@ -54,12 +64,7 @@ def migrate(connection: apsw.Connection, path: Path, steps: list[Migration] | No
     """
     steps = migrations() if steps is None else steps
     present, newest = schema_version(connection), steps[-1].version
-    if present > newest:
-        raise ConfigurationError(
-            f"the database {path} has schema version {present}, and this program knows versions "
-            f"up to {newest}: install a newer hearth, or choose another --data-dir",
-            code="database_too_new",
-        )
+    check_version(present, newest, path)
     for step in steps:
         if step.version > present:
             _apply(connection, step)

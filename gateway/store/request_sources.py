@@ -51,7 +51,8 @@ def note_sources(
     if exists(connection, "assistants WHERE owner = ?", (owner,)):
         sources += f" UNION {_REMEMBERED}"
     connection.execute(
-        f"INSERT INTO request_sources SELECT :request, conversation FROM ({sources}) WHERE conversation <> :own",
+        f"INSERT INTO request_sources SELECT :request, conversation FROM ({sources}) AS sources "
+        "WHERE conversation <> :own",
         {
             "quoted": as_json(list(quoted)),
             "request": request,

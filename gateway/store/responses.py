@@ -45,7 +45,7 @@ def keep_response(connection: apsw.Connection, response: StoredResponse) -> None
         "DELETE FROM responses WHERE seq != ?1 AND seq IN (SELECT seq FROM ("
         "SELECT seq, row_number() OVER newest AS number, sum(bytes) OVER newest AS total "
         "FROM responses WHERE owner = ?2 WINDOW newest AS (ORDER BY seq DESC)"
-        ") WHERE number > ?3 OR total > ?4)",
+        ") AS counted WHERE number > ?3 OR total > ?4)",
         (newest, owner, MAX_RESPONSES, MAX_BYTES),
     )
 

@@ -1,4 +1,4 @@
-"""An open database in the test's own folder."""
+"""An open database in the test's own folder, and a PostgreSQL server."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from gateway.config.settings import Settings, StoreSettings
 from gateway.store.db import Database
+from gateway.store.open import make_database
+from tests.postgres import Server
 
 
 @pytest.fixture
@@ -17,3 +20,18 @@ def database(tmp_path: Path) -> Iterator[Database]:
     opened.open()
     yield opened
     opened.close()
+
+
+@pytest.fixture(scope="session")
+def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    pytest.importorskip("psycopg", reason="needs hearth[postgres]")
+    server = Server("fsync=off")
+    settings = Settings(
+        data_dir=tmp_path_factory.mktemp("postgresql"), store=StoreSettings(url=server.database())
+    )
+    migrated = make_database(settings)
+    migrated.open()
+    migrated.close()
+    server.template = "db1"
+    yield server
+    server.remove()

@@ -180,6 +180,7 @@ class DatabaseStatus(Struct, frozen=True, kw_only=True):
     size_bytes: int
     schema_version: int
     sqlite_version: str
+    server: str  # of `store.url`; "" for SQLite
 
 
 class AdminHealth(Struct, frozen=True, kw_only=True):

@@ -106,7 +106,7 @@ async def ask(request: ApiRequest) -> object:
     )
     flow = services.ask
     if asked.project is not None:
-        pages = await project_pages(services.database, asked.project, services.nearness)
+        pages = await project_pages(services.database.local, asked.project, services.nearness)
         flow = flow.over(pages, pages.quoted if services.model.small else pages.known)
     relay: Relay[AskEvent] = Relay(flow.run(call), services.drain, services.settings.ask.deadline_seconds)
     kind = reply_kind(request.headers.get("accept", ""), content_type)

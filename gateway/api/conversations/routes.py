@@ -188,7 +188,7 @@ async def create(request: ApiRequest) -> Struct:
     new, redactions = without_secrets(await read_optional(request, NewConversation))
     now, owner = time.time(), request.owner
     assistant = await request.read(lambda c: _named_assistant(c, new.assistant, owner))
-    project = await request.read(lambda c: _named_project(c, new.project))
+    project = await request.read_local(lambda c: _named_project(c, new.project))
     usual = "conversations" if assistant else services.settings.memory.policy
     conversation = Conversation(
         id=str(uuid4()),
@@ -237,7 +237,7 @@ async def change(request: ApiRequest) -> Struct:
         owner = request.owner
         given["assistant"] = await request.read(lambda c: _named_assistant(c, given["assistant"], owner))
     if "project" in given:
-        given["project"] = await request.read(lambda c: _named_project(c, given["project"]))
+        given["project"] = await request.read_local(lambda c: _named_project(c, given["project"]))
     return shown(await services.conversations.edits.change(conversation, given, redactions))
 
 

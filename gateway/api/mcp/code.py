@@ -103,7 +103,7 @@ async def callers_of(request: ApiRequest, asked: CallersQuery, progress: Progres
     """List the calls of a function, method or class of a project: confirmed ones, possible ones, and calls of that name
     whose receiver is unknown."""
     project = await _project(request, asked.project)
-    found = await request.read(lambda c: queries.callers(c, project.id, asked.name))
+    found = await request.read_local(lambda c: queries.callers(c, project.id, asked.name))
     groups = [found.confirmed, found.possible, found.unresolved]
 
     def shown() -> list[list[CallSite]]:
@@ -139,7 +139,7 @@ async def outline(request: ApiRequest, asked: OutlineQuery, progress: Progress) 
     """Show the most important definitions of a project by file, as many as fit into `tokens`: where to begin
     reading."""
     project = await _project(request, asked.project)
-    return await request.read(lambda c: outline_of(c, project.id, asked.tokens, asked.about))
+    return await request.read_local(lambda c: outline_of(c, project.id, asked.tokens, asked.about))
 
 
 def outline_text(result: Outline) -> str:
@@ -160,7 +160,7 @@ async def _project(request: ApiRequest, which: str) -> projects.CodeProject:
             raise InvalidRequestError(f"name one of the projects: {names}", param="project")
         return known[0]
 
-    return await request.read(find)
+    return await request.read_local(find)
 
 
 def _site(root: Path, use: CodeUse) -> CallSite:

@@ -37,7 +37,7 @@ class ProjectContext:
         if which is None or not asked.strip():
             return Offer()
         try:
-            project = await self._parts.database.read(lambda c: projects.project_of(c, which))
+            project = await self._parts.database.local.read(lambda c: projects.project_of(c, which))
         except NotFoundError:
             return Offer([], [LeftOut("project", "it is no longer registered (`hearth context list`)")])
         if self._parts.served.current.small:  # it would garble what the index knows exactly
@@ -47,11 +47,13 @@ class ProjectContext:
         root = Path(project.path)
         room = (await self._parts.budget()).limit // _SHARE
         # A short message that names nothing is often about what the one before it was about; the prompt has that.
-        found, called, more = await self._parts.database.read(lambda c: _found(c, project.id, root, asked))
+        found, called, more = await self._parts.database.local.read(
+            lambda c: _found(c, project.id, root, asked)
+        )
         if not found and not called:
             return Offer([], [LeftOut(f"project {project.name}", "the message does not touch it")])
         map_tokens = max(_LEAST_MAP, room // _MAP_SHARE)
-        overview = await self._parts.database.read(lambda c: outline(c, project.id, map_tokens, asked))
+        overview = await self._parts.database.local.read(lambda c: outline(c, project.id, map_tokens, asked))
         texts = [*called, *[_text(root, hit) for hit in found], *([overview.text] if overview.text else [])]
         names = [
             *["callers" for _ in called],

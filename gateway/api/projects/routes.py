@@ -124,7 +124,7 @@ class FoundParts(Struct, frozen=True):
 
 async def list_all(request: ApiRequest) -> ProjectList:
     """The registered projects, by name."""
-    return ProjectList([_row(each) for each in await request.read(projects.list_projects)])
+    return ProjectList([_row(each) for each in await request.read_local(projects.list_projects)])
 
 
 async def show(request: ApiRequest) -> ProjectRow:
@@ -137,13 +137,13 @@ def _row(project: projects.CodeProject) -> ProjectRow:
 
 
 async def _project(request: ApiRequest) -> projects.CodeProject:
-    return await request.read(lambda c: projects.project_of(c, request.path_id))
+    return await request.read_local(lambda c: projects.project_of(c, request.path_id))
 
 
 def _query(kind: type[Struct], ask: Callable[[apsw.Connection, str, Any], Any], doc: str) -> Handler:
     async def handler(request: ApiRequest) -> object:
         asked, project = query_of(request, kind), await _project(request)
-        found = await request.read(lambda c: ask(c, project.id, asked))
+        found = await request.read_local(lambda c: ask(c, project.id, asked))
         return PlaceList(found) if isinstance(found, list) else found
 
     handler.__doc__ = doc
@@ -159,7 +159,7 @@ async def code(request: ApiRequest) -> ShownDefinitions:
 async def shown_definitions(
     request: ApiRequest, project: projects.CodeProject, name: str
 ) -> ShownDefinitions:
-    found = await request.read(lambda c: queries.find(c, project.id, name))
+    found = await request.read_local(lambda c: queries.find(c, project.id, name))
 
     def shown(place: Place) -> ShownDefinition:
         last = min(place.end_line, place.line + _DEFINITION_LINES - 1)
@@ -183,7 +183,7 @@ async def found_parts(
     """Parts of the project and facts about the caller, fused."""
     owner, root = request.owner, Path(project.path)
     near = await request.services.nearness.hits(project.id, query, limit, owner)
-    hits = await request.read(lambda c: queries.search(c, project.id, query, limit, near))
+    hits = await request.read_local(lambda c: queries.search(c, project.id, query, limit, near))
     scopes = [("owner", ""), ("project", project.id), ("project", project.name)]
     facts = await request.read(lambda c: search_facts(c, owner, scopes, query, limit))  # type: ignore[arg-type]
 

@@ -12,7 +12,7 @@ import click
 import msgspec
 
 from gateway.base.errors import InvalidRequestError
-from gateway.cli.common.database import opened_database
+from gateway.cli.common.database import opened_store
 from gateway.cli.common.options import LocalOptions, PathType, with_local
 from gateway.cli.common.text import say
 from gateway.cli.imports.chats import foreign
@@ -46,7 +46,6 @@ def import_(source: Path, owner: str | None, local: LocalOptions) -> None:
 
     Existing rows stay as they are. An invalid file is refused before anything is written.
     """
-    path = local.settings.database_path
     if not (source.is_file() or source.is_dir()):
         raise InvalidRequestError(
             f"{source} is neither a file nor a folder; it is read twice, so a pipe does not work"
@@ -57,7 +56,7 @@ def import_(source: Path, owner: str | None, local: LocalOptions) -> None:
     numbers = Numbers()
     added = there = redacted = 0
     left_out: Counter[str] = Counter()
-    with opened_database(path) as database:
+    with opened_store(local.settings) as database:
         for where, line in _content(source, policy, left_out):
             with _at(where):
                 new = _store(database, line, owner, numbers)

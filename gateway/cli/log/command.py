@@ -10,7 +10,7 @@ import msgspec
 
 from gateway.base.errors import NotFoundError
 from gateway.cli.common.client import ServerOptions, with_server
-from gateway.cli.common.database import opened_database
+from gateway.cli.common.database import opened_store, store_exists
 from gateway.cli.common.options import json_option
 from gateway.cli.common.text import say, table, text_of
 from gateway.cli.log.replay import chosen_prompts, replay_record
@@ -58,24 +58,23 @@ def log(
 ) -> None:
     """Look at past requests: a list, or everything about the request with ID (its beginning is enough)."""
     settings = server.local.settings
-    path = settings.database_path
     if prompts and not replay:
         raise click.UsageError("--prompt goes with --replay")
     if replay and which is None:
         raise click.UsageError("--replay needs the ID of a request")
     if which is None:
         found: list[RequestSummary] = []
-        if path.exists():  # do not create a database by looking
-            with opened_database(path) as database:
+        if store_exists(settings):  # do not create a database by looking
+            with opened_store(settings) as database:
                 found = database.read_sync(lambda connection: list_records(connection, limit, before, kind))
         if as_json:
             say(msgspec.json.encode({"records": found}))
         else:
             say(_table(found) if found else "no requests are logged")
         return
-    if not path.exists():
-        raise NotFoundError(f"no requests are logged: there is no database {path}")
-    with opened_database(path) as database:
+    if not store_exists(settings):
+        raise NotFoundError(f"no requests are logged: there is no database {settings.database_path}")
+    with opened_store(settings) as database:
         record = database.read_sync(lambda connection: get_record(connection, which))
     if replay:
         replay_record(

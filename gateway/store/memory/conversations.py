@@ -135,8 +135,8 @@ def erase_conversation(connection: apsw.Connection, conversation: str, owner: st
 def with_continuations(connection: apsw.Connection, conversation: str) -> list[str]:
     """Ids of the conversation and of those that continue it, directly or not."""
     rows = connection.execute(
-        "WITH RECURSIVE found (id) AS (SELECT ?1 UNION SELECT conversations.id FROM conversations "
-        "JOIN found ON previous = found.id) SELECT id FROM found",
+        "WITH RECURSIVE found (id) AS (SELECT id FROM conversations WHERE id = ?1 "
+        "UNION SELECT conversations.id FROM conversations JOIN found ON previous = found.id) SELECT id FROM found",
         (conversation,),
     )
     return [str(row[0]) for row in rows]

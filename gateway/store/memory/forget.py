@@ -16,7 +16,7 @@ WITH lines AS (
   SELECT seq, role, speaker, answers, lag(role) OVER log AS role_before, lag(speaker) OVER log AS speaker_before
   FROM messages WHERE conversation = ?1 WINDOW log AS (ORDER BY seq)
 ), theirs AS (SELECT seq FROM lines WHERE role = 'user' AND speaker = ?2)
-SELECT seq FROM lines WHERE seq IN theirs OR answers IN theirs
+SELECT seq FROM lines WHERE seq IN (SELECT seq FROM theirs) OR answers IN (SELECT seq FROM theirs)
   OR (role = 'assistant' AND role_before = 'user' AND speaker_before = ?2)
 ORDER BY seq
 """

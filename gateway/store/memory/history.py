@@ -57,7 +57,7 @@ def out_of_prompt(conversation: Conversation, shown: Sequence[int]) -> Within:
     Messages that secrets were taken from are left out.
     """
     return Within(
-        f"NOT failed AND NOT redactions AND conversation IN ({_RECALLABLE}) "
+        f"NOT failed AND redactions = 0 AND conversation IN ({_RECALLABLE}) "
         "AND seq NOT IN (SELECT value FROM json_each(:shown))",
         {
             "owner": conversation.owner,
@@ -106,7 +106,7 @@ def messages_containing(
     connection: apsw.Connection, within: Within, part: str, limit: int
 ) -> list[tuple[int, str]]:
     """``seq`` and text of the newest messages that contain ``part`` exactly; reads all of them."""
-    source = f"messages WHERE {within.where} AND instr(messages.text, :sought) ORDER BY seq DESC"
+    source = f"messages WHERE {within.where} AND instr(messages.text, :sought) > 0 ORDER BY seq DESC"
     return _found(connection, source, within, part, limit)
 
 
@@ -144,7 +144,7 @@ def said(connection: apsw.Connection, seqs: Sequence[int]) -> list[Said]:
         connection,
         Said,
         "(SELECT messages.*, conversations.title FROM messages JOIN conversations "
-        "ON conversations.id = messages.conversation) WHERE seq IN (SELECT value FROM json_each(?))",
+        "ON conversations.id = messages.conversation) AS said WHERE seq IN (SELECT value FROM json_each(?))",
         (as_json(list(seqs)),),
     )
     found = {row.seq: row for row in rows}

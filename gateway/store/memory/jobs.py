@@ -137,11 +137,15 @@ def put_back_job(connection: apsw.Connection, job: Job, *, not_before: float, pr
 
 
 def release_all_jobs(connection: apsw.Connection, kinds: Collection[JobKind] = ALL_KINDS) -> int:
-    """After a start, queue the jobs again that were running when the program ended; returns their number."""
+    """After a start, queue the jobs again that were running when the program ended; returns their number.
+
+    A job that could not be put back still counts as running when the next one of its kind has begun: one of them stays.
+    """
     mine, values = "state = 'running' AND kind IN (SELECT value FROM json_each(?))", (as_json(list(kinds)),)
     connection.execute(
         f"DELETE FROM jobs WHERE {mine} AND EXISTS (SELECT 1 FROM jobs AS other "
-        "WHERE other.subject = jobs.subject AND other.kind = jobs.kind AND other.state = 'waiting')",
+        "WHERE other.subject = jobs.subject AND other.kind = jobs.kind "
+        "AND (other.state = 'waiting' OR other.state = 'running' AND other.seq > jobs.seq))",
         values,
     )
     replaced = connection.changes()
@@ -163,7 +167,7 @@ def set_watermark(
     """Raise the watermark; it never falls."""
     connection.execute(
         "INSERT INTO watermarks (conversation, kind, through) VALUES (?, ?, ?) "
-        "ON CONFLICT DO UPDATE SET through = max(through, excluded.through)",
+        "ON CONFLICT (conversation, kind) DO UPDATE SET through = max(watermarks.through, excluded.through)",
         (conversation, kind, through),
     )
 

@@ -142,7 +142,7 @@ def open_messages(connection: apsw.Connection, conversation: str, at_least: int)
         "messages WHERE conversation = ?1 AND seq >= min("
         "coalesce((SELECT min(seq) FROM messages WHERE conversation = ?1 AND summarized_by IS NULL), 9e18), "
         "coalesce((SELECT min(seq) FROM (SELECT seq FROM messages WHERE conversation = ?1 "
-        "ORDER BY seq DESC LIMIT ?2)), 9e18)) ORDER BY seq",
+        "ORDER BY seq DESC LIMIT ?2) AS newest), 9e18)) ORDER BY seq",
         (conversation, at_least),
     )
 

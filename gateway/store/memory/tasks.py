@@ -27,7 +27,7 @@ TASK_ID = r"[OT]-[0-9]{4}(?:[0-9]{2}){0,2}-[0-9]{2}"
 _TOP = "iif(level = 'checklist', parent, id)"
 # Tasks that a message's words are compared with.
 _MOST_CONSIDERED = 200
-_LISTED = "instr(days, json_quote({}))"
+_LISTED = "instr(days, json_quote({})) > 0"
 _MOST_A_DAY = 99
 _MOST_ITEMS = 999
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -12,23 +13,46 @@ import httpx2
 import msgspec
 import pytest
 
-from gateway.config.settings import MemorySettings, ModelSettings, ServerSettings, Settings, WikiSettings
+from gateway.config.settings import (
+    MemorySettings,
+    ModelSettings,
+    ServerSettings,
+    Settings,
+    StoreSettings,
+    WikiSettings,
+)
 from gateway.server.app import create_app
 from gateway.server.serve import GatewayServer, listening_socket
-from gateway.store.db import Database
 from gateway.store.keys import Role, create_key
+from gateway.store.open import make_database
 from tests.gateway.api.scripted import ScriptedInference
 
 Client = httpx2.AsyncClient
 
 
+# These run on SQLite and on PostgreSQL; all others do with HEARTH_TEST_POSTGRESQL=1 in the environment.
+ON_BOTH = {"test_assistants", "test_facts", "test_search", "test_tasks", "test_turns"}
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "settings" not in metafunc.fixturenames:
+        return
+    if metafunc.module.__name__.rpartition(".")[2] in ON_BOTH:
+        metafunc.parametrize("settings", ["sqlite", "postgresql"], indirect=True)
+    elif "HEARTH_TEST_POSTGRESQL" in os.environ:
+        metafunc.parametrize("settings", ["postgresql"], indirect=True)
+
+
 @pytest.fixture
-def settings(tmp_path: Path) -> Settings:
+def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Settings:
     """A temporary data directory and a model file that is never loaded. Unknown model names are refused."""
     model = tmp_path / "scripted.gguf"
     model.write_bytes(b"GGUF")
+    on_postgresql = getattr(request, "param", "sqlite") == "postgresql"
+    url = request.getfixturevalue("postgres_server").database() if on_postgresql else ""
     return Settings(
         data_dir=tmp_path / "data",
+        store=StoreSettings(url=url),
         server=ServerSettings(port=0, shutdown_grace_seconds=1.0, unknown_models="refuse"),
         model=ModelSettings(name=str(model)),
         wiki=WikiSettings(load_sample=False),
@@ -99,7 +123,7 @@ async def server(settings: Settings, inference: ScriptedInference) -> AsyncItera
 
 def make_key(settings: Settings, name: str, role: Role) -> str:
     """Create a key as another process would with `hearth key create`."""
-    database = Database(settings.data_dir / "hearth.db")
+    database = make_database(settings)
     database.open()
     try:
         return database.write_sync(lambda connection: create_key(connection, name, role))[1]

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import sys
 from collections.abc import AsyncGenerator, Callable
@@ -14,7 +15,14 @@ from pathlib import Path
 
 import msgspec
 
-from gateway.config.settings import MemorySettings, ModelSettings, ServerSettings, Settings, WikiSettings
+from gateway.config.settings import (
+    MemorySettings,
+    ModelSettings,
+    ServerSettings,
+    Settings,
+    StoreSettings,
+    WikiSettings,
+)
 from gateway.inference.interface import GenerateCall, GenerationEvent
 from gateway.server.app import create_app
 from gateway.server.serve import GatewayServer, listening_socket
@@ -72,6 +80,7 @@ def settings_for(data_dir: Path, port: int) -> Settings:
     model.write_bytes(b"GGUF")
     return Settings(
         data_dir=data_dir,
+        store=StoreSettings(url=os.environ.get("HEARTH_TEST_STORE_URL", "")),
         server=ServerSettings(port=port, shutdown_grace_seconds=1.0),
         model=ModelSettings(name=str(model)),
         wiki=WikiSettings(load_sample=False),

@@ -13,12 +13,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import apsw
 import httpx2
 import pytest
 
+from gateway.store.open import make_database
 from tests.gateway.memory.forked import Nursery
 from tests.gateway.memory.scripted_server import settings_for
 
@@ -101,9 +101,23 @@ def writing(url: str, conversations: list[str], acknowledged: set[str]) -> Itera
 
 def check(data_dir: Path, acknowledged: set[str]) -> dict[str, int]:
     """Every promise about what is on disk."""
-    database = apsw.Connection(str(data_dir / "hearth.db"))
-    assert database.pragma("integrity_check") == "ok"
-    assert database.pragma("foreign_key_check") is None
+    settings = settings_for(data_dir, 0)
+    if settings.store.url:
+        database = make_database(settings)
+        database.open()
+        try:
+            return database.read_sync(lambda c: _check(c, acknowledged))
+        finally:
+            database.close()
+    connection = apsw.Connection(str(data_dir / "hearth.db"))
+    assert connection.pragma("integrity_check") == "ok"
+    assert connection.pragma("foreign_key_check") is None
+    counts = _check(connection, acknowledged)
+    connection.close()
+    return counts
+
+
+def _check(database: apsw.Connection, acknowledged: set[str]) -> dict[str, int]:
     stored = {row[0] for row in database.execute("SELECT id FROM messages WHERE role = 'user'")}
     assert acknowledged <= stored, f"{len(acknowledged - stored)} acknowledged messages are lost"
     for (conversation,) in list(database.execute("SELECT id FROM conversations")):
@@ -112,12 +126,10 @@ def check(data_dir: Path, acknowledged: set[str]) -> dict[str, int]:
         "SELECT conversation, kind, count(*) FROM jobs WHERE state = 'waiting' GROUP BY 1, 2 HAVING count(*) > 1"
     )
     assert not list(rows), "a job waits twice"
-    counts = {
+    return {
         table: database.execute(f"SELECT count(*) FROM {table}").get
         for table in ("messages", "summaries", "jobs")
     }
-    database.close()
-    return counts
 
 
 def check_chain(database: apsw.Connection, conversation: str) -> None:
@@ -149,7 +161,13 @@ def check_chain(database: apsw.Connection, conversation: str) -> None:
 
 @pytest.mark.soak
 @pytest.mark.timeout(3600)
-def test_nothing_acknowledged_is_lost_when_the_gateway_is_killed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("store", ["sqlite", "postgresql"])
+def test_nothing_acknowledged_is_lost_when_the_gateway_is_killed(
+    tmp_path: Path, store: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if store == "postgresql":
+        monkeypatch.setenv("HEARTH_TEST_STORE_URL", request.getfixturevalue("postgres_server").database())
+    kills = KILLS if store == "sqlite" or "HEARTH_TEST_KILLS" in os.environ else KILLS // 5
     data_dir = tmp_path / "data"
     settings_for(data_dir, 0)
     chance = random.Random(4)
@@ -161,7 +179,7 @@ def test_nothing_acknowledged_is_lost_when_the_gateway_is_killed(tmp_path: Path)
             str(client.post("/v1/conversations", json={"policy": POLICIES[n % 4]}).json()["id"])
             for n in range(CLIENTS)
         ]
-    for number in range(KILLS):
+    for number in range(kills):
         with writing(gateway.url, conversations, acknowledged) as ends:
             wanted = len(acknowledged) + chance.randint(0, 30)
             if not _await(acknowledged, wanted):
@@ -179,8 +197,8 @@ def test_nothing_acknowledged_is_lost_when_the_gateway_is_killed(tmp_path: Path)
     gateway.end(signal.SIGTERM)
     nursery.close()
     counts = check(data_dir, acknowledged)
-    assert counts["summaries"] >= KILLS // 4 and counts["jobs"] == 0, counts
-    print(f"{KILLS} kills, {len(acknowledged)} acknowledged messages, {counts}")
+    assert counts["summaries"] >= kills // 4 and counts["jobs"] == 0, counts
+    print(f"{kills} kills, {len(acknowledged)} acknowledged messages, {counts}")
 
 
 def _await(acknowledged: set[str], count: int) -> bool:
@@ -194,11 +212,7 @@ def _await(acknowledged: set[str], count: int) -> bool:
 
 def _settle(data_dir: Path) -> None:
     """Wait until the worker has done all that the killed ones left."""
-    database = apsw.Connection(str(data_dir / "hearth.db"), flags=apsw.SQLITE_OPEN_READONLY)
-    database.set_busy_timeout(5000)
     for _ in range(600):
-        left: Any = database.execute("SELECT count(*) FROM jobs").get
-        if not left:
+        if not check(data_dir, set())["jobs"]:
             break
         time.sleep(0.1)
-    database.close()

@@ -28,6 +28,7 @@ from gateway.store.memory.jobs import (
     finish_job,
     lease_job,
     next_job_at,
+    open_jobs,
     put_back_job,
     release_all_jobs,
     set_watermark,
@@ -192,6 +193,19 @@ def test_jobs_are_leased_once_and_survive(talk: Database) -> None:
     talk.write_sync(check)
 
 
+def test_of_two_jobs_left_running_one_waits_after_a_start(talk: Database) -> None:
+    """The first one could not be put back, for example because the disk was full."""
+
+    def check(c: apsw.Connection) -> None:
+        for _ in range(2):
+            add_job(c, "facts", "c1", now=1.0)
+            _lease(c, 2.0)
+        assert release_all_jobs(c) == 2
+        assert [job.seq for job in open_jobs(c, "c1")] == [_lease(c, 3.0).seq]
+
+    talk.write_sync(check)
+
+
 def test_watermarks_only_rise(talk: Database) -> None:
     def check(c: apsw.Connection) -> None:
         assert watermark(c, "c1", "facts") == 0
@@ -309,8 +323,13 @@ def _lease(connection: apsw.Connection, now: float) -> Job:
 
 
 def _savepoint(connection: apsw.Connection, write: Any) -> None:
-    with connection:
+    """Take back what a failed write has done."""
+    connection.execute("SAVEPOINT before")
+    try:
         write()
+    except BaseException:
+        connection.execute("ROLLBACK TO before")
+        raise
 
 
 def test_forgetting_a_speaker_keeps_the_chain_of_summaries(talk: Database) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gateway.config.settings import Settings
-from gateway.store.db import Database
+from gateway.store.open import make_database
 from tests.gateway.api.conftest import Client, changed, in_process, make_key
 from tests.gateway.api.conversations.test_change import live
 from tests.gateway.api.conversations.test_conversations import replies, say, start, talker, text_of
@@ -45,7 +45,7 @@ _AGED = {"messages": "created_at", "conversations": "updated_at", "summaries": "
 
 def hours_pass(settings: Settings) -> None:
     """Everything so far becomes two hours older, as if by another process."""
-    database = Database(settings.data_dir / "hearth.db")
+    database = make_database(settings)
     database.open()
     try:
         for table, column in _AGED.items():

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator
 
-import apsw
 import pytest
 
 from gateway.config.settings import Settings
+from gateway.store.open import make_database
 from tests.gateway.api.conftest import Client, changed, in_process, make_key
 from tests.gateway.api.conversations.test_conversations import replies, say, start, talker, text_of
 from tests.gateway.api.conversations.test_erase import settled
@@ -134,10 +134,11 @@ async def test_owners_never_find_each_others_messages(settings: Settings) -> Non
 async def test_failed_messages_are_not_found(client: Client, settings: Settings) -> None:
     name = await start(client)
     await keep(client, name, "a zebra")
-    database = apsw.Connection(str(settings.data_dir / "hearth.db"))
-    database.execute("UPDATE messages SET failed = 1")
+    database = make_database(settings)
+    database.open()
+    await database.write(lambda c: c.execute("UPDATE messages SET failed = '1'"))
     assert await found(client, "zebra") == []
-    database.execute("UPDATE messages SET failed = 0, text = 'a lion'")
+    await database.write(lambda c: c.execute("UPDATE messages SET failed = '0', text = 'a lion'"))
     assert await found(client, "zebra") == [] and await found(client, "lion") == ["a lion"]
     database.close()
 

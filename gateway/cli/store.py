@@ -1,0 +1,63 @@
+"""`hearth store copy`: move conversations between SQLite and PostgreSQL."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+import msgspec
+from tqdm import tqdm
+
+from gateway.base.errors import ConfigurationError
+from gateway.cli.common.options import LocalOptions, json_option, with_local
+from gateway.cli.common.text import say
+from gateway.store.db import Database
+from gateway.store.open import postgres_database
+
+_SCHEMES = ("postgresql://", "postgres://")
+
+
+@click.group()
+def store() -> None:
+    """The database of keys, request log, conversations, facts and tasks."""
+
+
+@store.command()
+@click.argument("source")
+@click.argument("target")
+@click.option("--replace", is_flag=True, help="Erase what TARGET has of these.")
+@json_option
+@with_local
+def copy(source: str, target: str, replace: bool, as_json: bool, local: LocalOptions) -> None:
+    """Copy from SOURCE to TARGET: the path of a hearth.db and a postgresql:// URL, or the other way round.
+
+    `store.url` instead of a URL is that of the configuration, which keeps passwords out of the list of processes.
+
+    All or nothing, and verified. Stop the gateways of both first. Pages, code and vectors stay where they are.
+    """
+    source, target = (local.settings.store.url if each == "store.url" else each for each in (source, target))
+    up = target.startswith(_SCHEMES)
+    url, path = (target, source) if up else (source, target)
+    if not url.startswith(_SCHEMES) or path.startswith(_SCHEMES):
+        raise ConfigurationError(
+            "SOURCE or TARGET is a postgresql:// URL, and the other one the path of a hearth.db"
+        )
+    file = Path(path).expanduser()
+    if not file.is_file():
+        raise ConfigurationError(f"there is no database {file}")
+    shared = postgres_database(url, Database(file), exclusive=True)
+    # Late, because it needs psycopg, whose absence has been reported by now.
+    from gateway.store.postgres.copy import copy_store
+
+    shared.open()
+    try:
+        with tqdm(total=None, unit=" rows", disable=None, leave=False) as bar:
+            pair = (shared.local, shared) if up else (shared, shared.local)
+            counts = copy_store(*pair, replace=replace, progress=bar.update)
+    finally:
+        shared.close()
+    if as_json:
+        say(msgspec.json.encode({"rows": counts}))
+    else:
+        shown = [f"{count} {name}" for name, count in counts.items() if count]
+        say(f"copied and compared: {', '.join(shown) or 'no rows'}")

@@ -1,0 +1,196 @@
+"""What is PostgreSQL's alone: one gateway, restarts, copies, migrations that are translated."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import apsw
+import pytest
+
+from gateway.base.errors import ConfigurationError, HearthError
+from gateway.cli.main import run
+from gateway.config.settings import Settings, StoreSettings
+from gateway.store.db import Database
+from gateway.store.memory.conversations import add_conversation, any_conversation
+from gateway.store.memory.facts import put_fact, search_facts
+from gateway.store.memory.messages import DuplicateMessageError, messages_between
+from gateway.store.migrate import migrations
+from gateway.store.open import make_database
+from gateway.store.postgres.dialect import translated_migration
+from tests.gateway.store.test_conversations import fact, make, say
+from tests.postgres import Server
+from tests.waiting import until
+
+
+@pytest.fixture
+def settings(postgres_server: Server, tmp_path: Path) -> Settings:
+    return Settings(data_dir=tmp_path / "data", store=StoreSettings(url=postgres_server.database()))
+
+
+@pytest.fixture
+def opened(settings: Settings) -> Iterator[Database]:
+    database = make_database(settings, exclusive=True)
+    database.open()
+    yield database
+    database.close()
+
+
+def test_one_gateway_at_a_time(opened: Database, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gateway.store.postgres.database.BUSY_SECONDS", 0.0)
+    second = make_database(settings, exclusive=True)
+    with pytest.raises(HearthError, match="another gateway uses the database"):
+        second.open()
+    command = make_database(settings)  # as `hearth key` does
+    command.open()
+    command.write_sync(lambda c: add_conversation(c, make()))
+    command.close()
+    assert opened.read_sync(lambda c: any_conversation(c, "c1")).owner == "ann"
+    opened.close()
+    third = make_database(settings, exclusive=True)
+    third.open()
+    third.close()
+
+
+def test_an_address_that_leads_nowhere(tmp_path: Path) -> None:
+    for url, problem in (
+        (f"postgresql://someone:secret@/db?host={tmp_path}", "cannot be reached"),
+        ("postgresql://[", "store.url is not valid"),
+    ):
+        with pytest.raises(HearthError, match=problem) as caught:
+            make_database(Settings(data_dir=tmp_path, store=StoreSettings(url=url))).open()
+        assert "secret" not in str(caught.value)
+
+
+def test_a_text_with_a_zero_character_is_refused_by_name(opened: Database) -> None:
+    opened.write_sync(lambda c: add_conversation(c, make()))
+    with pytest.raises(HearthError, match=r"U\+0000") as caught:
+        opened.write_sync(lambda c: say(c, "m1", text="a\0b"))
+    assert caught.value.status == 400
+
+
+def test_a_transaction_that_went_on_after_a_failed_statement_is_no_success(opened: Database) -> None:
+    def swallow(c: apsw.Connection) -> None:
+        add_conversation(c, make())
+        with pytest.raises(apsw.ConstraintError):
+            add_conversation(c, make())
+
+    with pytest.raises(RuntimeError, match="went on"):
+        opened.write_sync(swallow)
+
+
+async def test_a_server_that_restarts_loses_no_acknowledged_message(tmp_path: Path) -> None:
+    server = Server()
+    settings = Settings(data_dir=tmp_path / "data", store=StoreSettings(url=server.database()))
+    database = make_database(settings, exclusive=True)
+    await asyncio.to_thread(database.open)
+    kept: set[str] = set()
+    problems: list[HearthError] = []
+    running = True
+
+    async def writer(number: int) -> None:
+        count = 0
+        while running:
+            name = f"{number}-{count}"
+            try:
+                await database.write(partial(say, name=name))
+            except DuplicateMessageError:  # it was stored when the connection broke
+                count += 1
+            except HearthError as error:
+                problems.append(error)
+                await asyncio.sleep(0.01)
+            else:
+                kept.add(name)
+                count += 1
+
+    try:
+        await database.write(lambda c: add_conversation(c, make()))
+        writers = [asyncio.create_task(writer(number)) for number in range(4)]
+        for mode in ("immediate", "fast"):
+            wanted, failed = len(kept) + 20, len(problems)
+            await until(lambda wanted=wanted: len(kept) >= wanted)  # type: ignore[misc]
+            await asyncio.to_thread(server.stop, mode)
+            await until(lambda failed=failed: len(problems) > failed)  # type: ignore[misc]
+            await asyncio.to_thread(server.start)
+        wanted = len(kept) + 20
+        await until(lambda: len(kept) >= wanted)
+        running = False
+        await asyncio.gather(*writers)
+        stored = await database.read(lambda c: messages_between(c, "c1", 0, 2**62))
+        assert kept <= {message.id for message in stored}
+        assert len({message.id for message in stored}) == len(stored)
+        assert {(error.status, error.code) for error in problems} == {(503, "database_unavailable")}
+        assert all(error.retry_after for error in problems)
+    finally:
+        await asyncio.to_thread(database.close)
+        await asyncio.to_thread(server.remove)
+
+
+def test_copies_are_verified_and_go_both_ways(settings: Settings, tmp_path: Path) -> None:
+    file, url = tmp_path / "one.db", settings.store.url
+    source = Database(file)
+    source.open()
+
+    def fill(c: apsw.Connection) -> None:
+        add_conversation(c, make("c2"))
+        add_conversation(c, make("c1", previous="c2"))
+        for number in range(1200):
+            say(c, f"m{number}", "user" if number % 2 else "assistant")
+        c.execute("DELETE FROM messages WHERE seq > 1100")
+        put_fact(c, fact("Ann", 3, "zebras"))
+
+    source.write_sync(fill)
+    before = _dump(source)
+    source.close()
+    assert run(["store", "copy", str(file), url]) == 0
+    assert run(["store", "copy", str(file), url]) == 78, "it is not empty any more"
+    database = make_database(settings)
+    database.open()
+    assert _dump(database) == before
+    found = database.read_sync(lambda c: search_facts(c, "ann", [("channel", "c1")], "any zebra?", 9))
+    assert [each.key for each in found] == ["zebras"]
+    assert database.write_sync(lambda c: say(c, "new")).seq == 1201, "no number is given twice"
+    after = _dump(database)
+    database.close()
+    assert run(["store", "copy", url, str(file)]) == 78
+    assert run(["store", "copy", url, str(file), "--replace"]) == 0
+    again = Database(file)
+    again.open()
+    assert _dump(again) == after
+    assert again.write_sync(lambda c: say(c, "newer")).seq == 1202
+    again.close()
+
+
+def test_every_migration_is_applied_or_replaced(opened: Database) -> None:
+    """The newest ones as SQLite has them."""
+    assert opened.health().schema_version == migrations()[-1].version
+    known = opened.read_sync(lambda c: c.execute("SELECT max(version) FROM schema_version").get)
+    assert known == migrations()[-1].version
+
+
+def test_simple_migrations_are_translated_and_others_need_a_file() -> None:
+    assert translated_migration(
+        "030_new",
+        "ALTER TABLE facts ADD COLUMN seen INTEGER NOT NULL DEFAULT 0 CHECK (seen IN (0, 1)); -- a note; more\n"
+        "CREATE TABLE people (seq INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL, at REAL) STRICT;\n"
+        "ALTER TABLE wiki_pages ADD COLUMN x TEXT;",
+    ) == [
+        "ALTER TABLE facts ADD COLUMN seen boolean NOT NULL DEFAULT '0'",
+        "CREATE TABLE people (seq bigint GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY, "
+        'name text COLLATE "C" NOT NULL, at double precision)',
+    ]
+    with pytest.raises(ConfigurationError, match=r"write gateway/store/postgres/migrations/031_other\.sql"):
+        translated_migration("031_other", "DROP TABLE facts;")
+
+
+def _dump(database: Database) -> object:
+    def read(c: apsw.Connection) -> object:
+        return [
+            messages_between(c, "c1", 0, 2**62),
+            any_conversation(c, "c1"),
+            c.execute("SELECT id, key, text, valid_from FROM facts").fetchall(),
+        ]
+
+    return database.read_sync(read)
