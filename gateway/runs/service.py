@@ -21,7 +21,7 @@ from gateway.runs.checklist import items_of_lines, named_tools
 from gateway.runs.runner import Runner, RunParts
 from gateway.runs.starting import start_run
 from gateway.runs.webhook import Webhook
-from gateway.store.memory.approvals import Approval, list_approvals, revoke_approval
+from gateway.store.approvals import Approval, list_approvals, revoke_approval
 from gateway.store.memory.runs import (
     Notice,
     RunConflictError,
@@ -45,7 +45,7 @@ T = TypeVar("T")
 AT_ONCE = 2
 
 
-class Ready(Struct, frozen=True):
+class FollowingSince(Struct, frozen=True):
     """From now on every change is told."""
 
 
@@ -183,13 +183,13 @@ class Runs:
 
         return await self._parts.database.write(take)
 
-    async def news(self, owner: str) -> AsyncGenerator[Notice | RunView | Ready, None]:
+    async def news(self, owner: str) -> AsyncGenerator[Notice | RunView | FollowingSince, None]:
         """The owner's notices, each once, and their runs after each change. A notice counts as seen once taken.
 
-        :class:`Ready` comes first, and when changes were missed.
+        :class:`FollowingSince` comes first, and when changes were missed.
         """
         async with self._hub.listen(owner) as listener:
-            yield Ready()
+            yield FollowingSince()
             while True:
                 for notice in await self._parts.database.read(lambda c: unseen_notices(c, owner)):
                     yield notice
@@ -198,7 +198,7 @@ class Runs:
                     )
                 changed = (await listener.next()).detail.get("task")
                 if changed is None:
-                    yield Ready()
+                    yield FollowingSince()
                 else:
                     with contextlib.suppress(NotFoundError):  # deleted meanwhile
                         yield await self.view(changed, owner)

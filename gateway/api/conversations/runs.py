@@ -19,7 +19,7 @@ from gateway.api.streaming.streams import Relay, StreamReply, named_events
 from gateway.base.errors import NotFoundError
 from gateway.base.redact import without_secrets
 from gateway.runs.decide import call_text
-from gateway.runs.service import Ready
+from gateway.runs.service import FollowingSince
 from gateway.store.memory.runs import (
     Breakpoint,
     BreakpointKind,
@@ -228,10 +228,10 @@ async def news(request: ApiRequest) -> object:
     services = request.services
     recheck = partial(services.auth.authenticate, request.headers, "user")
     source = services.runs.news(request.owner)
-    relay: Relay[Notice | RunView | Ready] = Relay(source, services.drain, recheck=recheck)
+    relay: Relay[Notice | RunView | FollowingSince] = Relay(source, services.drain, recheck=recheck)
 
-    def named(item: Notice | RunView | Ready) -> tuple[str, object]:
-        if isinstance(item, Ready):
+    def named(item: Notice | RunView | FollowingSince) -> tuple[str, object]:
+        if isinstance(item, FollowingSince):
             return "ready", item
         return ("run", run_reply(item)) if isinstance(item, RunView) else ("notice", _notice(item))
 

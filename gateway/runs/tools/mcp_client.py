@@ -26,7 +26,7 @@ from mcp_types import TextContent
 
 from gateway.base.errors import HearthError
 from gateway.config.settings import McpServer
-from gateway.runs.tools.outside import Described, Found, Wanted
+from gateway.runs.tools.outside import Described, Reported, Wanted
 from gateway.wiki.remote.addresses import Rule, is_plain
 from gateway.wiki.remote.transport import PinnedTransport
 
@@ -98,23 +98,23 @@ class _Counted(httpx2.AsyncByteStream):
         await self._inner.aclose()
 
 
-async def work(wanted: Wanted) -> Found:
+async def work(wanted: Wanted) -> Reported:
     server = wanted.server
     try:
         async with asyncio.timeout(server.seconds):
             return await _work(wanted)
     except TimeoutError:
-        return Found(problem=f"it did not answer within {server.seconds:g} seconds")
+        return Reported(problem=f"it did not answer within {server.seconds:g} seconds")
     except BaseExceptionGroup as group:
         error: BaseException = group
         while isinstance(error, BaseExceptionGroup):
             error = error.exceptions[0]
-        return Found(problem=str(error)[:_SHOWN] or type(error).__name__)
+        return Reported(problem=str(error)[:_SHOWN] or type(error).__name__)
     except (MCPError, HearthError, OSError, ValueError, RuntimeError, httpx2.HTTPError) as error:
-        return Found(problem=str(error)[:_SHOWN] or type(error).__name__)
+        return Reported(problem=str(error)[:_SHOWN] or type(error).__name__)
 
 
-async def _work(wanted: Wanted) -> Found:
+async def _work(wanted: Wanted) -> Reported:
     server = wanted.server
     async with _transport(server) as transport, Client(transport, cache=None) as client:
         tools, cursor = [], None
@@ -128,16 +128,16 @@ async def _work(wanted: Wanted) -> Found:
             if (cursor := page.next_cursor) is None:
                 break
         if not wanted.tool:
-            return Found(tools=tools)
+            return Reported(tools=tools)
         if [each.version for each in tools if each.name == wanted.tool] != [wanted.version]:
-            return Found(changed=True)
+            return Reported(changed=True)
         result = await client.call_tool(wanted.tool, wanted.arguments)
         parts = [
             part.text if isinstance(part, TextContent) else f"[{part.type} left out]"
             for part in result.content
         ]
         text = "\n".join(parts) or msgspec.json.encode(result.structured_content).decode()
-        return Found(problem=text[:_SHOWN] or "it failed") if result.is_error else Found(text=text)
+        return Reported(problem=text[:_SHOWN] or "it failed") if result.is_error else Reported(text=text)
 
 
 @asynccontextmanager

@@ -53,7 +53,7 @@ class Wanted(Struct, frozen=True, kw_only=True):
     arguments: dict[str, Any] = {}
 
 
-class Found(Struct, frozen=True, kw_only=True):
+class Reported(Struct, frozen=True, kw_only=True):
     """What the process reports: the tools, a result, or a problem; ``changed``: the tool is another than before."""
 
     tools: list[Described] = []
@@ -151,7 +151,7 @@ def _arguments(name: str, described: Described) -> type[Struct]:
     )
 
 
-async def _ask(wanted: Wanted, most: int) -> Found:
+async def _ask(wanted: Wanted, most: int) -> Reported:
     """What the process reports. Raises DeadlineError, OutsideError."""
     server = wanted.server
     if importlib.util.find_spec("mcp") is None:
@@ -176,7 +176,7 @@ async def _ask(wanted: Wanted, most: int) -> Found:
                 written += part
                 if len(written) > most:
                     raise OutsideError(f"the MCP server `{server.name}` sent more than {most} bytes")
-            found = msgspec.json.decode(written, type=Found) if written else None
+            found = msgspec.json.decode(written, type=Reported) if written else None
     except TimeoutError:
         raise DeadlineError(
             f"the MCP server `{server.name}` did not end within {server.seconds:g} seconds"
