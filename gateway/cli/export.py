@@ -17,7 +17,7 @@ from gateway.cli.common.options import LocalOptions, PathType, with_local
 from gateway.cli.common.surroundings import FULL
 from gateway.cli.common.text import say
 from gateway.cli.imports.documents import written
-from gateway.store.memory.transfer import (
+from gateway.store.transfer.rows import (
     VERSION,
     Header,
     conversation_ids,

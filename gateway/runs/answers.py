@@ -11,7 +11,7 @@ import msgspec
 from gateway.base.errors import InvalidRequestError
 from gateway.runs.checklist import MAX_TITLE, PlannedItem, items_of_lines
 from gateway.runs.tool import Toolbox
-from gateway.store.approvals import Pattern, add_approval
+from gateway.store.memory.approvals import Pattern, add_approval
 from gateway.store.memory.jobs import add_job, make_due
 from gateway.store.memory.runs import (
     Breakpoint,

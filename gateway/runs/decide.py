@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from gateway.base.errors import InvalidRequestError
 from gateway.runs.tool import Risk, RunTool, Toolbox
-from gateway.store.approvals import ANY, Pattern
+from gateway.store.memory.approvals import ANY, Pattern
 from gateway.store.memory.runs import BreakpointKind, Intent, NewBreakpoint, RunStep, RunView
 from gateway.store.memory.tasks import Task
 

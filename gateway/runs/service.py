@@ -21,7 +21,7 @@ from gateway.runs.checklist import items_of_lines, named_tools
 from gateway.runs.runner import Runner, RunParts
 from gateway.runs.starting import start_run
 from gateway.runs.webhook import Webhook
-from gateway.store.approvals import Approval, list_approvals, revoke_approval
+from gateway.store.memory.approvals import Approval, list_approvals, revoke_approval
 from gateway.store.memory.runs import (
     Notice,
     RunConflictError,

@@ -14,7 +14,7 @@ import msgspec
 from gateway.base.errors import InvalidRequestError
 from gateway.store.memory.conversations import Conversation, ConversationKind, PolicyName
 from gateway.store.memory.messages import StoredMessage
-from gateway.store.memory.transfer import LATEST, UNCOUNTED, Archive
+from gateway.store.transfer.rows import LATEST, UNCOUNTED, Archive
 
 _NAMESPACE = uuid.UUID("6f1c1c38-6f2c-5d0b-9a52-2d3e0c5e7a11")
 # Why a message is left out.

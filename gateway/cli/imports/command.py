@@ -19,7 +19,8 @@ from gateway.cli.imports.chats import foreign
 from gateway.cli.imports.documents import CHAT, documents
 from gateway.store.db import Database
 from gateway.store.memory.conversations import PolicyName
-from gateway.store.memory.transfer import (
+from gateway.store.transfer.check import checked
+from gateway.store.transfer.rows import (
     VERSION,
     Archive,
     AssistantRow,
@@ -32,7 +33,6 @@ from gateway.store.memory.transfer import (
     write_assistant,
     write_row,
 )
-from gateway.store.memory.transfer_check import checked
 
 _Content = Archive | AssistantRow | FactRow | TaskRow
 

@@ -25,7 +25,7 @@ from gateway.store.memory.facts import Fact
 from gateway.store.memory.messages import StoredMessage
 from gateway.store.memory.summaries import Summary, SummaryLevel
 from gateway.store.memory.tasks import Task
-from gateway.store.memory.transfer import (
+from gateway.store.transfer.rows import (
     UNCOUNTED,
     Archive,
     AssistantRow,

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from gateway.base.errors import HearthError, NotFoundError
-from gateway.store.approvals import Approval, list_approvals
+from gateway.store.memory.approvals import Approval, list_approvals
 from gateway.store.memory.jobs import add_job
 from gateway.store.memory.tasks import State, Task, get_task, save_task
 from gateway.store.rows import exists, insert, select, select_one, stored

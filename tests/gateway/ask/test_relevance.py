@@ -340,7 +340,10 @@ async def test_a_heading_that_asks_the_question_leads_to_its_answer() -> None:
         "Club",
         "The club meets members of the club in the hall. Members of the club become old.",
         ("Where does the club meet?", "In the hall by the river."),
-        ("How can I become a member of the club?", "Send a letter to the treasurer. Then wait for two weeks."),
+        (
+            "How can I become a member of the club?",
+            "Send a letter to the treasurer. Then wait for two weeks.",
+        ),
         ("How members become judges", "Every member can become a judge of the club after a test."),
     )
     flow = Asked(Model(["Club"], REFUSAL), MemoryWiki(club), defaults=FlowDefaults(refuses_often=True))

@@ -17,7 +17,7 @@ from gateway.store.memory.facts import Fact
 from gateway.store.memory.messages import StoredMessage
 from gateway.store.memory.summaries import Summary
 from gateway.store.memory.tasks import TASK_ID, Task
-from gateway.store.memory.transfer import (
+from gateway.store.transfer.rows import (
     LATEST,
     UNCOUNTED,
     Archive,
