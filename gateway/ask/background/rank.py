@@ -18,7 +18,7 @@ from msgspec import Struct
 from gateway.ask.background.draft import PageDraft
 from gateway.ask.checking.evidence import as_meant
 from gateway.ask.text.wording import row_signs, signs
-from gateway.ask.text.words import content_words, same_topic
+from gateway.ask.text.words import asks_the_same, content_words
 
 _K1, _B = 1.2, 0.75
 # Weight of words that only the model's terms have.
@@ -27,7 +27,7 @@ _TERM_WEIGHT = 0.3
 _NEIGHBOUR_SHARE, _LEAD_SHARE = 0.2, 0.8
 # A section that is nearest to the question by meaning gains this share of the best score.
 _NEAR_SHARE = 0.4
-_HEADED_SHARE = 0.6  # the same for one whose heading asks what the question asks
+_HEADED_SHARE = 0.3  # the same for one whose heading asks what the question asks
 # What each place among the found pages costs a page's passages.
 _PLACE = 0.05
 _SIMILAR = 0.75  # difflib ratio from which a word counts as a title's word, misspelt
@@ -81,7 +81,7 @@ def rank(drafts: Sequence[PageDraft], question: str, terms: Sequence[str] = ()) 
     ranked: list[Ranked] = []
     for number, scores in enumerate(scored):
         draft = drafts[number]
-        headed = {index for index, path in enumerate(draft.paths) if path and same_topic(asked, path[-1])}
+        headed = {index for index, path in enumerate(draft.paths) if path and asks_the_same(asked, path[-1])}
         shares = [
             _NEAR_SHARE * (each.section == draft.section) + _HEADED_SHARE * (each.section in headed)
             for each in draft.passages

@@ -165,7 +165,7 @@ class Quotations(Relevance):
         first = (
             whole and not about_text and not question.how_to and statements[start] is self._first[passage.n]
         )
-        headed = (not start and index in self._headed) * (0.75 if question.how_to else 1.0)
+        headed = not start and index in self._headed
         score += self._mean * (
             _KIND * (has_kind and question.kind is not None)
             + _FITS * fits

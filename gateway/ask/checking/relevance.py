@@ -17,7 +17,7 @@ from gateway.ask.checking.question import read_question, same_word, translated
 from gateway.ask.text.passages import CELLS
 from gateway.ask.text.synonyms import measured, synonymous
 from gateway.ask.text.wording import row_signs
-from gateway.ask.text.words import content_words, features, same_topic
+from gateway.ask.text.words import asks_the_same, content_words, features
 
 # The share of its words that a question must have in a passage, beside names and title; where the title is not in the
 # question, the share of its words, and of their weights.
@@ -86,7 +86,7 @@ class Relevance:
             sections.setdefault((each.n, each.section), index)
         asked = frozenset(content_words(text))
         self._headed = {
-            index for index in sections.values() if same_topic(asked, evidence.passages[index].heading)
+            index for index in sections.values() if asks_the_same(asked, evidence.passages[index].heading)
         }
         self._known = self._shared(self.question.words, known)
         self._weights = self._weighed()

@@ -37,8 +37,8 @@ _MORE_STOP_WORDS = frozenset(
 _IN_A_ROW = 5
 _BABBLE_WORDS = 24
 _BABBLE_SHARE = 0.35
-# Words that a heading shares with a question on the same topic, and their share of all words of both.
-_LEAST_SHARED, _LEAST_TOPIC = 2, 0.6
+# Words that two questions share which ask the same, and their share of all words of both.
+_LEAST_SHARED, _LEAST_SAME = 2, 0.6
 _STOP_WORDS = STOP_WORDS | _MORE_STOP_WORDS
 
 
@@ -86,11 +86,11 @@ def features(text: str, ordinary: Collection[str] = ()) -> Features:
     return Features(frozenset(words | numbers), frozenset(names), numbers)
 
 
-def same_topic(asked: Set[str], heading: str) -> bool:
-    """Whether a heading asks, or is about, what the stems of a question ask: it has most of them and few others."""
+def asks_the_same(asked: Set[str], heading: str) -> bool:
+    """Whether a heading is a question with most of the stems of another one, and few others."""
     named = frozenset(content_words(heading))
     shared = len(asked & named)
-    return shared >= _LEAST_SHARED and shared >= _LEAST_TOPIC * len(asked | named)
+    return "?" in heading and shared >= _LEAST_SHARED and shared >= _LEAST_SAME * len(asked | named)
 
 
 def lower_case_stems(text: str) -> set[str]:

@@ -26,14 +26,18 @@ SENTENCE = re.compile(
 CLAUSE = re.compile(r"[;:,–—]\s|\s(?:and|but|while|because|so|và|nhưng|(?<!không )còn|vì|nên)\s", re.I)
 WORD = re.compile(r"[^\W_]+(?:['’][^\W\d_]+)?")
 HYPOTHETICAL = re.compile(
-    r"\b(?:if|unless|suppose|supposing|imagine|maybe|perhaps|might|(?<![0-9] )(?-i:may)|wish|pretend|could|"
+    r"\b(?:if|unless|suppose|supposing|imagine|maybe|perhaps|might|(?<![0-9] )(?<!máy )(?-i:may)"
+    r"(?! (?:mắn|vá|đo|quần|áo))|wish|pretend|could|"
+    r""
     r"hypothetically|would(?! (?:like|love|prefer|rather))|nếu|giả sử|giá mà|có lẽ|có thể|biết đâu|ước gì|chắc là)\b",
     re.I,
 )
 _POLITE = re.compile(r"^\W*(?:can|could|would|will) you\b|\bplease\b", re.I)
 REPORTED = re.compile(
-    r"\b(?:said|says|saying|told|tells|asked|asks|wrote|writes|texted|posted|tweeted|emailed|claims?|claimed|thinks?|thought|believes?|heard|"
-    r"according to|quoting|bảo|nói|kể|hỏi|nhắn|nghe (?:đồn|thấy)|cho rằng)\b",
+    r"\b(?:said|says|saying|told|tells|asked|asks|wrote|writes|texted|posted|tweeted|emailed|claims?|claimed|thinks?|thought|"
+    r"believes?|heard|according to|quoting|"
+    r"bảo(?! (?:vệ|hành|hiểm|quản|trì|tàng|đảm|dưỡng|mật))|nói|kể(?! (?:cả|từ))|(?<!câu )hỏi|"
+    r"nhắn|nghe (?:đồn|thấy)|cho rằng)\b",
     re.I,
 )
 _QUOTED = re.compile(r"[\"“«]([^\"“”«»\n]{2,})[\"”»]")

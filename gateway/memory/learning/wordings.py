@@ -102,7 +102,8 @@ _LIKE = r"(?:like|love|enjoy|adore|prefer|hate|dislike|despise|detest|loathe)"
 # Values that speak of the conversation, of somebody else, or of nothing in particular.
 TALK = re.compile(
     r"\b(?:you|yours?|he|she|it|its|they|them|this|that|these|those|him|her|us|what|who|which|where|how|when|"
-    r"(?:what|when|how|who)ever|(?:every|any|no|some)(?:thing|one|body)|bạn|nó|này|kia|đó|ấy|vậy|thế|điều|hắn|thì|"
+    r"(?:what|when|how|who)ever|(?:every|any|no|some)(?:thing|one|body)|bạn|nó|này|kia|đó|ấy|vậy|thế|"
+    r"điều(?! (?:dưỡng|hòa|hoà|khiển|phối))|hắn|thì|"
     r"the (?:first|second|third|last|next|one|way|idea|other|latter|former|new|same))\b|"
     r"^(?:not|so|too|as|if|to be|like|"
     r"my life|one|both|all|another|more|fear|hope|peace|hell|denial|một (?:cái|chút)|được|là|cho|có|phải)\b",

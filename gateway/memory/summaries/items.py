@@ -110,7 +110,7 @@ def _names(text: str) -> Iterator[tuple[str, int]]:
         first = _FIRST_WORD.match(without_speakers, begin, end)
         inside = first.end() if first else begin
         for match in _NAME.finditer(without_speakers, inside, end):
-            if match.start() > inside and match[0].casefold() not in _NO_NAMES:
+            if match.start() > inside and not match[0][0].islower() and match[0].casefold() not in _NO_NAMES:
                 yield match[0], match.start()
 
 
