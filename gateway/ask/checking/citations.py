@@ -150,7 +150,8 @@ class AnswerChecker:
         if question.lists and len(self.quotes) > 1 and not cut:
             self.quotes = [quote for quote in self.quotes if quote.n not in self.cited]
             return self._quoted(self.quotes)
-        self.quotes = [quote for quote in self.quotes if quote.lines] if question.how_to else []
+        asked = question.how_to or question.code
+        self.quotes = [quote for quote in self.quotes if quote.lines] if asked else []
         given = sum(each.text in self._given for quote in self.quotes for each in quote.lines)
         if 2 * given >= sum(len(quote.lines) for quote in self.quotes):
             return ""

@@ -49,6 +49,9 @@ _WRITTEN_IN = re.compile(r"\bwritten(?= (?:in|as)\b(?! [0-9]))", re.I)
 _DIMENSIONS = re.compile(r"\b([1-9])-?d\b", re.I)
 _INLINE_CODE = re.compile(r"`([^`\n]{3,})`")
 _CAME_OUT = re.compile(r"\b(?:come|came|comes) out\b", re.I)
+_THOUGHT_UP = re.compile(
+    r"\b(?:(?:thought|dreamt|dreamed|made) up|(?:come|came) up with|whose idea (?:was|is))\b", re.I
+)
 # Words about answering, not about the subject.
 _ABOUT_ANSWERS = frozenset(
     map(stem, ("answer", "question", "correct", "according", "background", "wiki", "many"))
@@ -279,7 +282,7 @@ def _authorship(text: str) -> frozenset[str]:
 
 def as_meant(text: str) -> str:
     """Tell apart what sounds alike: a book is written by its author, and in a language. A 2d grid has 2 dimensions."""
-    text = _DIMENSIONS.sub(r"\1 dimensional", text)
+    text = _THOUGHT_UP.sub("invented", _DIMENSIONS.sub(r"\1 dimensional", text))
     return _CAME_OUT.sub("appeared", _WRITTEN_IN.sub("worded", text))
 
 

@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from gateway.ask.checking.evidence import SAME_AS, as_meant, meaning
+from gateway.ask.text.synonyms import synonymous
 from gateway.ask.text.wording import signs
 from gateway.ask.text.words import content_words, features, tokens
 from gateway.base.stems import stem
@@ -32,9 +33,13 @@ _FOREIGN_KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
     ),
     ("person", re.compile(r"\b(?:wer|wem|wessen|qui|quién(?:es)?|chi|quem|ai)\b", re.I)),
 )
-# What does it: the zeppelins of "What strength do zeppelins have?". One that no page has is as good as a name.
+# What does it, and what a thing must have to do with: the zeppelins of "What strength do zeppelins have?", the chess of
+# "Which games are based on chess?". One that no page has is as good as a name.
 _SUBJECT = re.compile(
-    r"\b(?:do|does|did) (?:(?:the|an?) )?(\w+) \w+(?: (?:like|for|to|in|on|with|from))?\W*\Z", re.I
+    r"\b(?:do|does|did) (?:(?:the|an?) )?(\w+) \w+(?: (?:like|for|to|in|on|with|from))?\W*\Z"
+    r"|\A\W*(?:which|what|is there|are there|any)\b.* (?:about|after|as|based on|by|for|from|like|on|uses?|with) "
+    r"(?:(?:the|an?) )?([^\W\d_]+)(?: \w+)?\W*\Z",
+    re.I,
 )
 _BETWEEN = frozenset("/&")  # signs between words that are no names, unless a page has them
 _SAME_LANGUAGE = 6  # stop words of the question's language that the pages have
@@ -64,8 +69,8 @@ _LISTS = re.compile(
     re.I,
 )
 _CODE = re.compile(
-    r"\b(?:hello,? world|snippet|source code|(?:code|program|script) (?:to|that|for|which)|(?:write|show|give) .*"
-    r"\b(?:program|code|script|quine))\b"
+    r"\b(?:hello,? world|snippet|source code|(?:code|program|script) (?:to|that|for|which)|example (?:program|code))\b"
+    r"|\b(?:write|show|give|print|look like) .*\b(?:programs?|code|script|quine|machine|numbers|text)\b"
     r"|\A(?!.*\b(?:what|which|who|when|where|why|how|is|are|was|does|did)\b).*\b(?:program|code|script|quine)\W*\Z",
     re.I,
 )
@@ -77,6 +82,7 @@ _ASKING = frozenset(
         """
         name named call called mean meaning stand kind sort type wiki page tell describe give happen exactly work way
         look like actually originally many much number count year date time long old one large newer big size
+        show please guy man woman person someone whose
         differ difference same both vs versus between hi hello hey thank thanks
         add now new today currently good purpose people thing something someone mistake per
         """.split(),  # noqa: SIM905
@@ -112,7 +118,7 @@ def read_question(text: str, known: frozenset[str], ordinary: frozenset[str]) ->
     stops = stop_words(token.casefold() for token in tokens(text))
     foreign = stops - STOP_WORDS
     native = len(foreign & known) >= _SAME_LANGUAGE if foreign else True
-    subject = _SUBJECT.search(text)
+    subject = found_subject.groups() if (found_subject := _SUBJECT.search(text)) else ()
     for token in tokens(text):
         if token.casefold() in stops or (token in _BETWEEN and token not in known):
             continue
@@ -121,7 +127,7 @@ def read_question(text: str, known: frozenset[str], ordinary: frozenset[str]) ->
                 continue
             (meant,) = meaning([_spelt(word, known)])
             words.add(meant)
-            unknown = subject is not None and token == subject[1] and meant not in known
+            unknown = token in subject and not any(each == meant or synonymous(each, meant) for each in known)
             if unknown or stem(token) in found.names or _NO_WORD.search(token) or not _LETTER.search(token):
                 names[meant] = token
     kinds = _KINDS if not foreign else (*_FOREIGN_KINDS, *_KINDS)

@@ -21,8 +21,8 @@ _OWN, _BESIDE, _ABOVE = 1.0, 0.4, 0.5
 # defined, steps where these are asked for, a sentence, and the price of a second one.
 _KIND, _FITS, _TITLED, _FIRST, _DEFINES, _STEPS, _PROSE, _SECOND = 2.0, 0.5, 0.6, 2.0, 1.0, 2.0, 0.3, 0.3
 # A row under what is asked for, one that begins with a name of the question, one that begins with a sign of it, a
-# reason, and the price of a sentence about the text itself.
-_COLUMN, _ROW, _SIGNED, _REASON, _ABOUT = 1.0, 1.0, 3.0, 1.0, 1.0
+# number before what is counted, a reason, and the price of a sentence about the text itself.
+_COLUMN, _ROW, _SIGNED, _COUNTED, _REASON, _ABOUT = 1.0, 1.0, 3.0, 1.0, 1.0, 1.0
 _PLACE = 0.05  # what each place among the pages costs
 # Of the best score, for a sentence that answers about as well, and for a clear quotation beside one that is not.
 LEAST_POINT, _LEAST_CHOSEN = 0.9, 0.8
@@ -159,7 +159,7 @@ class Quotations(Relevance):
         has_kind = self.has_kind(text, passage.n)
         fits = share is not None and share >= LEAST_SHARE
         whole = not sought and not question.words - self._shared(question.words, own | passage.context)
-        row = CELLS in text
+        row, digits = CELLS in text, {word for word in content_words(text) if word.isdigit()}
         signed = self._signed(passage.n, text)
         about_text = ABOUT_TEXT.match(text) is not None
         first = (
@@ -175,6 +175,7 @@ class Quotations(Relevance):
             + _ROW * (row and bool(question.names.keys() & set(content_words(text.partition(CELLS)[0]))))
             - _ABOUT * about_text
             + _SIGNED * signed
+            + _COUNTED * (bool(question.counts and digits) and not row and self.counted(digits, text))
             + _REASON * (question.why and _BECAUSE.search(text) is not None)
             + _STEPS * ((question.how_to and len(lines) > 1) or (question.code and _are_code(lines)))
             - _SECOND * max(0, end - start - 1)

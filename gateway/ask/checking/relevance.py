@@ -173,7 +173,7 @@ class Relevance:
         for place, word in enumerate(content_words(statement)):
             if word.isdigit():
                 last, at = word, place
-            elif last in numbers and place - at <= _NEAR and same_word(word, self.question.counts):
+            elif last in numbers and place - at <= _NEAR and self._asked_as.get(word) == self.question.counts:
                 return True
         return False
 

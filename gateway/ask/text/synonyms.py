@@ -11,8 +11,6 @@ from gateway.base.stems import stem
 
 _GROUPS = """
 poisonous toxic venomous
-command instruction opcode
-print output
 begin start commence beginning
 buy bought purchase purchased acquire acquired sell sold sale
 company firm manufacturer vendor supplier maker
@@ -81,6 +79,21 @@ size length width
 inventor discoverer
 sign symbol character
 two-sided duplex double-sided both
+command instruction operation opcode
+print output
+author creator inventor designer founder
+kid child youngster
+letter character symbol sign
+flag option switch parameter
+login password credential account
+dollar money price cost
+nickname alias
+guide manual tutorial handbook documentation
+app application program software
+pc computer machine
+laptop notebook
+lookup search
+detach separate split
 """.strip().splitlines()
 
 
