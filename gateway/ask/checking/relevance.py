@@ -88,6 +88,9 @@ class Relevance:
         self._headed = {
             index for index in sections.values() if asks_the_same(asked, evidence.passages[index].heading)
         }
+        self._unknown_signs = {
+            sign for sign in self.question.signs if not any(sign in each.text for each in evidence.passages)
+        }
         self._known = self._shared(self.question.words, known)
         self._weights = self._weighed()
         self._mean = sum(self._weights.values()) / max(1, len(self._weights)) or 1.0
@@ -102,6 +105,7 @@ class Relevance:
             return ""
         known = self._shared(self.question.names.keys(), frozenset[str]().union(*self._every))
         unknown = [f"`{token}`" for name, token in self.question.names.items() if name not in known]
+        unknown += [f"`{sign}`" for sign in sorted(self._unknown_signs)]
         return f"no page has {' or '.join(unknown)}" if unknown else "it has nothing about the question"
 
     @property
@@ -128,6 +132,8 @@ class Relevance:
     def _share(self, passage: EvidencePassage, every: frozenset[str]) -> float | None:
         """The share of the question's words that the passage has, beside names and title; None if it is off topic."""
         question, title = self.question, self._evidence.titles[passage.n]
+        if question.signs and question.signs == self._unknown_signs:
+            return None
         named = self._shared(question.names.keys(), every | self._leads[passage.n].words)
         if not question.words or len(named) < (
             min(1, len(question.names)) if question.several else len(question.names)

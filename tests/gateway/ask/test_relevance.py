@@ -298,7 +298,7 @@ async def test_what_is_compared_is_told_by_the_lead_of_each_page() -> None:
     assert salt.startswith('The page "Salt" says: Salt is a tool for tables. [2]')
 
 
-SIGNS = page(
+DOT = page(
     "Dot",
     "Dot is a language with six commands. Its author likes short programs with commands.",
     (
@@ -318,7 +318,7 @@ SIGNS = page(
     ],
 )
 async def test_a_sign_is_found_in_the_row_that_begins_with_it(question: str, row: str) -> None:
-    flow = Asked(Model(["Dot"], "Commands: Commands: Commands:"), MemoryWiki(SIGNS))
+    flow = Asked(Model(["Dot"], "Commands: Commands: Commands:"), MemoryWiki(DOT))
     assert (await flow.ask(question)).answer == f'The page "Dot" says: {row} [1]'
 
 
@@ -375,6 +375,43 @@ async def test_what_tells_most_must_be_on_a_page(question: str) -> None:
 async def test_a_quotation_brings_the_code_that_it_introduces() -> None:
     answer, _, _ = await asked("Which Lamp program prints Hi?", REFUSAL)
     assert answer == 'The page "Lamp" says: This program prints "Hi": [1]\n```\nP "Hi"\nEND\n```'
+
+
+SIGNS = page(
+    "Tarn",
+    "Tarn is a language by Ada Holm. A heron inspired its name.",
+    ("Overview", "Tarn has seven commands. Marsh by Jo Vale has nine instructions."),
+    ("Commands", "Command | Effect\n. | Doubles the cell\n[ ] | Skips a block\nr | Turns around"),
+    ("Cat program", "The program copies its input to its output.\n,[.,]"),
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("what does the . command do in tarn", "Doubles the cell"),
+        ("what happens at a [ in tarn", "Skips a block"),
+        ("what does the r command do in tarn", "Turns around"),
+        ("how many instructions does tarn have", "Tarn has seven commands."),
+        ("whose idea was tarn", "Tarn is a language by Ada Holm."),
+    ],
+)
+async def test_signs_counts_and_code(question: str, answer: str) -> None:
+    result = await Asked(Model("[]", REFUSAL), MemoryWiki(SIGNS)).ask(question)
+    assert answer in result.answer
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "what languages are based on chess",
+        "which command is named after football",
+        "what does the ; command do",
+    ],
+)
+async def test_what_no_page_has_is_not_answered(question: str) -> None:
+    flow = Asked(Model("[]", "Tarn is a language by Ada Holm. [1]"), MemoryWiki(SIGNS))
+    assert (await flow.ask(question)).answer == REFUSAL
 
 
 async def test_a_doubtful_question_needs_an_answer_that_takes_it_up() -> None:
