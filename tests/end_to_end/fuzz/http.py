@@ -103,6 +103,8 @@ GARBAGE: tuple[bytes, ...] = (
     b"GET http://[ HTTP/1.1\r\nHost: [\r\n\r\n",
     b"GET /%zz%c1?%=& HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
 )
+# The first event of a reply that ends only with its client.
+BEGUN = re.compile(rb"\nevent: (?:state|ready)\n")
 _STATUS = re.compile(rb"HTTP/1\.1 (\d{3}) ")
 
 
@@ -165,7 +167,7 @@ class Fuzz:
             if ends:
                 connection.shutdown(socket.SHUT_WR)
             reply, until = b"", time.monotonic() + HANG_SECONDS
-            while b"\nevent: state\n" not in reply and (piece := connection.recv(65536)):
+            while not BEGUN.search(reply) and (piece := connection.recv(65536)):
                 reply += piece
                 connection.settimeout(max(0.001, until - time.monotonic()))
             return reply
