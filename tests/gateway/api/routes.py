@@ -17,5 +17,10 @@ def route_id(endpoint: Endpoint) -> str:
     return f"{endpoint.method} {endpoint.path}"
 
 
+def endless(endpoint: Endpoint) -> bool:
+    """Whether a reply ends only with its client, which the client in this process cannot be."""
+    return endpoint.method == "GET" and bool(endpoint.streams) and "{" not in endpoint.path
+
+
 PUBLIC = {"/healthz", "/readyz", "/", "/assets/nothing"}  # probes and the page
-__all__ = ["ENDPOINTS", "PUBLIC", "path_of", "route_id"]
+__all__ = ["ENDPOINTS", "PUBLIC", "endless", "path_of", "route_id"]

@@ -6,12 +6,11 @@ import asyncio
 
 import pytest
 
-from gateway.api.http.endpoint import Endpoint
 from gateway.config.settings import Settings
 from gateway.store.db import Database
 from gateway.store.keys import revoke_key
 from tests.gateway.api.conftest import Client, LiveServer, make_key
-from tests.gateway.api.routes import ENDPOINTS, PUBLIC, path_of, route_id
+from tests.gateway.api.routes import ENDPOINTS, PUBLIC, endless, path_of, route_id
 from tests.gateway.api.scripted import ScriptedInference
 from tests.waiting import PATIENCE
 
@@ -54,11 +53,6 @@ def keys(settings: Settings) -> Keys:
 def encoded(headers: dict[str, str]) -> dict[bytes, bytes]:
     """Header values as bytes, so that they can have any text."""
     return {name.encode(): value.encode() for name, value in headers.items()}
-
-
-def endless(endpoint: Endpoint) -> bool:
-    """Whether a reply ends only with its client, which the client in this process cannot be."""
-    return endpoint.method == "GET" and bool(endpoint.streams) and "{" not in endpoint.path
 
 
 async def test_every_route_with_every_credential(client: Client, keys: Keys) -> None:

@@ -12,7 +12,7 @@ from gateway.server.app import ENDPOINTS, create_app
 from gateway.store.db import Database
 from gateway.store.keys import revoke_key
 from tests.gateway.api.conftest import Client, changed, in_process, make_key
-from tests.gateway.api.routes import PUBLIC, path_of
+from tests.gateway.api.routes import PUBLIC, endless, path_of
 from tests.gateway.api.scripted import ScriptedInference
 
 
@@ -126,6 +126,8 @@ async def test_with_a_key_everything_but_the_probes_and_the_page_needs_one(
         assert stranger.headers["www-authenticate"] == "Bearer"
         wrong = await client.request(endpoint.method, path, headers={"x-api-key": user + "x"})
         assert wrong.status_code == 401
+        if endless(endpoint):
+            continue
         known = await client.request(endpoint.method, path, headers={"x-api-key": user})
         assert (known.status_code == 403) is (endpoint.access == "admin"), path
         allowed = await client.request(endpoint.method, path, headers={"Authorization": f"Bearer {admin}"})

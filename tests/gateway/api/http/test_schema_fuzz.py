@@ -19,8 +19,8 @@ REQUESTS = int(os.environ.get("HEARTH_TEST_FUZZ", "1500"))
 _SHORT = {"/completions": {"max_tokens": 4}, "/messages": {"max_tokens": 4}}
 _SHORT |= {"/responses": {"max_output_tokens": 4}}
 _SHORT |= {"/chat": {"options": {"num_predict": 4}}, "/generate": {"options": {"num_predict": 4}}}
-# These stop or await the model and would take all the time.
-_SELDOM = ("/admin/host/unload", "/admin/host/warm", "/events")
+# These stop or await the model, or stream without an end, and would take all the time.
+_SELDOM = ("/admin/host/unload", "/admin/host/warm", "/events", "/notices")
 
 
 def _bounded(path: str, body: object) -> object:
