@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -20,12 +19,15 @@ pytestmark = pytest.mark.soak
 
 MIB = 2**20
 LONG = {"messages": [{"role": "user", "content": "hello there"}], "max_tokens": 6000, "ignore_eos": True}
-# Part of the service, like the gateway, and scored like it: it takes memory, waits for a word, and ends.
+# Part of the service: it takes memory, waits for a word, and ends. While the host's memory is still on its way back,
+# the kernel may want a second victim. It is this process then: with its score, 19 to 29 MB count as 76 to 86 MB under
+# the limit of 57 MB; the host's 56 MB count as 90, the gateway's 62 MB as they are.
 HOG = """
 import sys
 from pathlib import Path
 group, size = sys.argv[1:]
 Path(group, "cgroup.procs").write_text("0")
+Path("/proc/self/oom_score_adj").write_text("1000")
 taken = bytearray(int(size))
 for place in range(0, len(taken), 4096):
     taken[place] = 1
@@ -56,14 +58,8 @@ def stream(server: Server) -> list[str]:
 
 
 def test_the_model_host_goes_first_and_is_replaced(tmp_path: Path, tiny_model: Path) -> None:
-    """Seldom the kernel wants another victim while the memory of the first is still on its way back: then once more."""
-    assert any(lives_on(tmp_path / str(attempt), tiny_model) for attempt in range(3)), "the gateway was ended"
-
-
-def lives_on(folder: Path, model: Path) -> bool:
-    """Whether the gateway outlived its model host; what it does then is checked."""
     with memory_group() as group:
-        server = Server(folder / "data", model)
+        server = Server(tmp_path / "data", tiny_model)
         try:
             gateway = server.process.pid
             group.add(gateway)
@@ -72,19 +68,13 @@ def lives_on(folder: Path, model: Path) -> bool:
             assert host is not None
             # The unit's OOMScoreAdjust= widens the difference; to lower a score takes more than root has everywhere.
             assert score(host) == 600 > score(gateway)
-            try:
-                outgrow(server, group, own_memory(host))
-            except httpx2.RemoteProtocolError:
-                assert server.process.wait(10) == -signal.SIGKILL
-                assert group.killed > 1, "the gateway went first"
-                return False
+            outgrow(server, group, own_memory(host))
             assert server.process.poll() is None
             assert group.killed >= 1
             reply = server.client.post("/v1/chat/completions", json={**LONG, "max_tokens": 3})
             assert reply.status_code == 200, "the next host does not answer"
             assert server.host_pid() not in (None, host)
             assert server.health()["host"]["restarts"] == 1
-            return True
         finally:
             server.stop()
 
@@ -102,7 +92,7 @@ def outgrow(server: Server, group: MemoryGroup, host_size: int) -> None:
         group.limit(group.used + room)
         with hog(group, room + host_size // 3) as hungry:
             assert hungry.stdout is not None
-            assert hungry.stdout.readline() == "taken\n", "the kernel took the wrong one"
+            assert hungry.stdout.readline() in ("taken\n", "")
             refused: httpx2.Response = whole.result(30)
             last = json.loads(streamed.result(30)[-2])
             hungry.communicate("enough\n")
