@@ -94,7 +94,7 @@ def test_the_exit_status_tells_the_kind_of_error(error: HearthError, status: int
 def test_every_command_has_help_and_its_line_in_the_overview(name: str) -> None:
     result = CliRunner().invoke(cli, [name, "--help"])
     assert result.exit_code == 0, result.output
-    assert COMMANDS[name].help in CliRunner().invoke(cli, ["-h"]).output
+    assert COMMANDS[name].help in CliRunner().invoke(cli, ["--help"]).output
 
 
 def test_wrong_usage_ends_with_2(capsys: pytest.CaptureFixture[str]) -> None:
