@@ -6,10 +6,17 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: run install quick test check lint types eval bench bench-peers demo-model fmt lock wheel clean help
+.PHONY: run ray install quick test check lint types eval bench bench-peers demo-model fmt lock wheel clean help
 
 run: install ## install what is needed, then start the gateway
 	@$(BIN)/hearth start
+
+# RAY="max_replicas=8 cpus=4": the arguments of deploy/ray/app.py.
+RAY :=
+
+ray: $(VENV)/.installed ## serve the model from a Ray cluster, started here unless RAY_ADDRESS names one
+	@$(BIN)/python -m pip install -q 'ray[serve]>=2.60,<3'
+	@$(BIN)/serve run deploy.ray.app:app $(RAY)
 
 install: $(VENV)/.installed ## make .venv with everything that running needs
 

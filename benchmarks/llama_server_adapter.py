@@ -26,13 +26,15 @@ _ROUTES = {
     "/health": "/healthz",
     "/models": "/v1/models",
     "/chat/completions": "/v1/chat/completions",
+    "/chat/completions/input_tokens": "/v1/chat/completions/input_tokens",
     "/completions": "/v1/completions",
     "/completion": "/v1/completions",
     "/embeddings": "/v1/embeddings",
 }
+_OWN_FORM = ("/completion", "/completions")  # replies are not OpenAI's
 _DEFAULT_PORT = 8080
 _COUNTS = {"n_prompt", "n_tokens"}
-_WORDS = re.compile(r"[\w' |()+.]*")
+_WORDS = re.compile(r"[\w' |()+.]*|\[ -3000 ]")
 
 
 def _start(self: Any, timeout_seconds: float = 60) -> None:
@@ -85,7 +87,7 @@ def _body(self: Any, path: str, data: Any) -> Any:
         body["prompt"] = [_plain(each) for each in prompt]
     elif prompt is not None:
         body["prompt"] = _plain(prompt)
-    if path == "/completion":
+    if path in _OWN_FORM:
         body.pop("return_tokens", None)
         if "n_probs" in body:
             body["logprobs"] = min(5, body.pop("n_probs"))
@@ -120,7 +122,7 @@ def _completion(choice: dict[str, Any], usage: dict[str, Any]) -> dict[str, Any]
 def _make_request(self: Any, method: str, path: str, data: Any = None, **more: Any) -> Any:
     reply = _request(self, method, _ROUTES.get(path, path), _body(self, path, data), **more)
     reply.body = _named(self, reply.body)
-    if reply.status_code == 200 and path == "/completion":
+    if reply.status_code == 200 and path in _OWN_FORM:
         found = [_completion(choice, reply.body["usage"]) for choice in reply.body["choices"]]
         reply.body = found if len(found) > 1 else found[0]
     return reply
@@ -128,11 +130,11 @@ def _make_request(self: Any, method: str, path: str, data: Any = None, **more: A
 
 def _make_stream_request(self: Any, method: str, path: str, data: Any = None, **more: Any) -> Iterator[Any]:
     body = _body(self, path, data)
-    if path == "/completion":
+    if path in _OWN_FORM:
         body = body | {"stream_options": {"include_usage": True}}
     last: dict[str, Any] = {}
     for chunk in _stream(self, method, _ROUTES.get(path, path), body, **more):
-        if path != "/completion":
+        if path not in _OWN_FORM:
             yield _named(self, chunk)
         elif chunk["choices"] and not chunk["choices"][0]["finish_reason"]:
             yield {"content": chunk["choices"][0]["text"], "stop": False, "tokens": [0]}

@@ -25,6 +25,7 @@ from model_host.prompts.templates import PromptBuilder
 from model_host.protocol import Message
 from model_host.snapshots.folder import SnapshotFolder
 from model_host.snapshots.manager import SnapshotManager
+from model_host.snapshots.writer import SnapshotWriter
 from model_host.wire.intake import Intake
 from model_host.wire.output import Output
 
@@ -97,6 +98,7 @@ class ModelHost(Host[SequenceState]):
             chunk=chunk,
             threads=options.threads,
             progress=self.progress(),
+            adapters=options.adapter,
         )
         slots = SlotTable(2 * options.parallel, engine.n_ctx, engine, idle=engine.idle_cells)
         scheduler = Scheduler(
@@ -136,19 +138,17 @@ class ModelHost(Host[SequenceState]):
         options = self.options
         if options.snapshots is None:
             return None
-        folder = SnapshotFolder(
-            options.snapshots,
-            engine.state_key,
-            limit=options.snapshot_bytes,
-            shared_limit=options.shared_snapshot_bytes,
-        )
+        root = options.snapshots
+        writer = SnapshotWriter(root, options.snapshot_bytes, options.shared_snapshot_bytes)
+        folders = {name: SnapshotFolder(root, key, writer) for name, key in engine.state_keys.items()}
         try:
-            folder.scan()
+            for folder in folders.values():
+                folder.scan()
         except OSError as error:
             print(f"no snapshots: {error}", file=sys.stderr, flush=True)  # noqa: T201
             return None
         boundary = partial(stable_prefix, engine.vocabulary, opening_of_replies(prompts))
-        return SnapshotManager(slots, folder, engine, boundary, quiet_seconds=options.snapshot_after)
+        return SnapshotManager(slots, writer, folders, engine, boundary, quiet_seconds=options.snapshot_after)
 
     def cancelled(self, request_id: str) -> None:
         if self._loop is not None and (not request_id or request_id in self._loop.prefilling):

@@ -34,8 +34,8 @@ class BatchModel(Protocol):
     def arm(self) -> None:
         """Forget an earlier abort; from now on one stops the next :meth:`decode`."""
 
-    def decode(self, spans: Sequence[Span]) -> tuple[str, dict[int, int]]:
-        """Decode a batch. Returns the result and, by KV sequence, the first output row."""
+    def decode(self, spans: Sequence[Span], adapter: str) -> tuple[str, dict[int, int]]:
+        """Decode a batch with an adapter. Returns the result and, by KV sequence, the first output row."""
 
     def step_size(self, budget: int) -> int:
         """The most efficient number of tokens near ``budget``."""
@@ -185,7 +185,8 @@ class BatchLoop:
                 return "aborted", {}
             if self._intake.closing is not None or any(self._cancelled(feed.sequence) for feed in feeds):
                 return "aborted", {}
-            result, rows = self._model.decode([feed.span() for feed in feeds])
+            spans, adapter = [feed.span() for feed in feeds], feeds[0].sequence.adapter
+            result, rows = self._model.decode(spans, adapter)
         except Exception as error:
             for feed in feeds:
                 self._fail(feed.sequence, "internal", f"decoding failed: {error}"[:500], retriable=True)

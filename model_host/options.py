@@ -15,6 +15,7 @@ class HostOptions(argparse.Namespace):
     model: Path
     embedding: bool
     rerank: bool
+    adapter: list[tuple[str, Path]]
     context: int
     parallel: int
     chunk: int
@@ -39,6 +40,13 @@ def parse_options() -> HostOptions:
     add("--model", type=Path, required=True, help="the GGUF file")
     add("--embedding", action="store_true", help="serve vectors; the model is an embedding model")
     add("--rerank", action="store_true", help="serve scores of texts for a query; the model is a reranker")
+    add(
+        "--adapter",
+        type=_adapter,
+        action="append",
+        default=[],
+        help="NAME=PATH of a LoRA adapter that requests may name; may be repeated",
+    )
     add(
         "--context",
         type=int,
@@ -68,3 +76,8 @@ def parse_options() -> HostOptions:
     else:
         options.threads = options.cores
     return options
+
+
+def _adapter(text: str) -> tuple[str, Path]:
+    name, _, path = text.partition("=")
+    return name, Path(path)

@@ -87,6 +87,9 @@ class Preparer:
                 "`suffix`: this model has no fill-in tokens; use one that was trained with them, for code"
             )
             return protocol.Failed(request.id, "bad_request", problem, details={"field": "suffix"})
+        if request.adapter and request.adapter not in self._engine.adapters:
+            problem = f"`adapter` is {request.adapter!r}, which was not loaded"
+            return protocol.Failed(request.id, "bad_request", problem, details={"field": "adapter"})
         tokens, shared, system, turn, thought = self._prompt(request)
         if len(tokens) >= self._limit:
             return protocol.Failed(
@@ -122,6 +125,7 @@ class Preparer:
                 thought_ends=self._thought_ends,
             ),
             arrived=arrived,
+            adapter=request.adapter,
             marks=Marks(system, turn),
             logprobs=request.logprobs,
             scored=shared if request.prompt_logprobs else None,

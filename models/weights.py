@@ -2,7 +2,7 @@
 
     python models/weights.py smollm2        # prints the path of the file; downloads it at the first call
 
-Files are cached in ``build/weights``, or in the folder that ``HEARTH_WEIGHTS`` names. Nothing of them is committed.
+Files are cached in ``build/weights``, or in the folder that ``WEIGHTS_DIR`` names. Nothing of them is committed.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def fetch(name: str) -> Path:
     """
     weights = WEIGHTS[name]
     folder = Path(
-        os.environ.get("HEARTH_WEIGHTS") or Path(__file__).resolve().parent.parent / "build" / "weights"
+        os.environ.get("WEIGHTS_DIR") or Path(__file__).resolve().parent.parent / "build" / "weights"
     )
     target = folder / weights.name
     if target.exists():

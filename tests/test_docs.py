@@ -57,6 +57,13 @@ def test_the_architecture_names_every_unit_and_every_folder() -> None:
 
 
 @every_page
+def test_lines_are_short(page: Path) -> None:
+    text = FENCE.sub(lambda block: "\n" * block[0].count("\n"), page.read_text(encoding="utf-8"))
+    long = [n for n, line in enumerate(text.split("\n"), 1) if len(line) > 120 and line[:1] not in "|#>"]
+    assert long == []
+
+
+@every_page
 def test_links_lead_somewhere(page: Path) -> None:
     text = page.read_text()
     links = re.findall(r"\]\(([^)#:]+)\)", text)

@@ -3,9 +3,11 @@
     python -m benchmarks.runs.tasks MODEL [--set eval/tasks.toml]
     python -m benchmarks.runs.tasks MODEL --beside 10
 
-A task is done if its end is there. Where the model's checklist is not usable, the proposal instead is answered with
-yes: then it is "yes" if the end is there, else "asked". Everything else is wrong. ``--beside`` compares the first token
-of a chat alone with that beside so many runs whose steps ask the model, in turns, each with a new conversation.
+A task is "done" if its end is there. A checklist that is shown for confirmation, or proposed, is answered with yes if
+it has only tools that the task asks for: then the task is "yes" if its end is there. Otherwise it is "asked". It is
+"false" if a tool, a fact or a new task comes about that was not asked for, and everything else is "wrong". ``--beside``
+compares the first token of a chat alone with that beside so many runs whose steps ask the model, in turns, each with a
+new conversation.
 """
 
 from __future__ import annotations
@@ -31,34 +33,76 @@ FILES = {
     "till.py": "def total(prices):\n    return sum(prices)\n\n\ndef checkout(prices, discount):\n"
     "    return total(prices) * (1 - discount)\n",
     "docs/opening.md": "# Opening\n\nThe shop opens at seven in the morning and closes at noon.\n",
+    "stock.py": "def order_more(item):\n    print(item)\n\n\ndef restock(item):\n    order_more(item)\n\n\n"
+    "def sell(item):\n    restock(item)\n",
+    "docs/suppliers.md": "# Suppliers\n\nHalme delivers the bread each morning. The vegetables come on Tuesday.\n",
 }
+_ENDS = ("done", "yes", "asked", "wrong", "false")
 _ENDED = ("done", "cancelled", "waiting")
+_TOOL = re.compile(r"[a-z_]+: ")
 
 
 def run_task(client: httpx2.Client, task: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    """How the task ended (done, yes, asked, wrong), and its run."""
-    made = client.post("/v1/tasks", json={"title": task["title"], "archetype": "model"}).json()["id"]
-    body = {"steps": task["steps"]} if "steps" in task else {}
+    """How the task ended (one of ``_ENDS``), and its run."""
+    before = [_texts(client, name) for name in ("facts", "tasks")]
+    new = {"title": task["title"], "archetype": "user" if "steps" in task else "model"}
+    made = client.post("/v1/tasks", json=new).json()["id"]
+    body = {"steps": task["steps"], "archetype": "model"} if "steps" in task else {}
     client.post(f"/v1/tasks/{made}/run", json=body).raise_for_status()
     run, kinds, replies = _rest(client, made), [], list(task.get("replies", ()))
-    while run["state"] == "waiting":
+    good_plan = True
+    while run["state"] == "waiting" and good_plan:
         kinds.append(run["breakpoint"]["kind"])
-        asks = kinds[-1] == "checklist" and task.get("asks") != "checklist"
+        asks = kinds[-1] in ("checklist", "confirm") and task.get("asks") != "checklist"
         if not replies and not asks:
             break
-        value = "yes" if asks else replies.pop(0)
-        client.post(f"/v1/tasks/{made}/answer", json={"answer": value}).raise_for_status()
-        run = _rest(client, made)
+        good_plan = not asks or _fits(run, task)
+        if good_plan:
+            value = "yes" if asks else replies.pop(0)
+            client.post(f"/v1/tasks/{made}/answer", json={"answer": value}).raise_for_status()
+            run = _rest(client, made)
+    facts, titles = (
+        [text for text in _texts(client, name) if text not in old and text != task["title"]]
+        for name, old in zip(("facts", "tasks"), before, strict=True)
+    )
+    tried, wanted = [step for step in run["steps"] if step["attempts"]], _wanted(task)
+    if wanted is not None:
+        made_up = (facts and "fact" not in task) or (titles and "task" not in task)
+        if made_up or not set(_tools(tried)) <= {*wanted, "think"}:
+            return "false", run
     if task.get("asks") not in (None, *kinds):
         return "wrong", run
-    results = "\n".join(step["result"] or "" for step in run["steps"] if step["outcome"] != "failed")
-    facts = "\n".join(fact["text"] for fact in client.get("/v1/facts?limit=200").json()["data"])
-    titles = "\n".join(each["title"] for each in client.get("/v1/tasks?limit=200").json()["data"])
-    found = {"answer": results, "fact": facts, "task": titles}
+    results = "\n".join(step["result"] or "" for step in tried if step["outcome"] != "failed")
+    found = {"answer": results, "fact": "\n".join(facts), "task": "\n".join(titles)}
     good = all(re.search(task[name], text) for name, text in found.items() if name in task)
-    if "checklist" in kinds and task.get("asks") != "checklist":
-        return "yes" if good else "asked", run
+    if {"checklist", "confirm"} & set(kinds) and task.get("asks") != "checklist":
+        return "yes" if good and good_plan else "asked", run
     return "done" if good else "wrong", run
+
+
+def _texts(client: httpx2.Client, name: str) -> list[str]:
+    """The texts of all facts, or the titles of all tasks that are no items."""
+    found = client.get(f"/v1/{name}?limit=200").json()["data"]
+    return [each.get("text") or each["title"] for each in found if each.get("level") != "checklist"]
+
+
+def _tools(steps: list[dict[str, Any]]) -> list[str]:
+    return [step["title"].partition(": ")[0] if _TOOL.match(step["title"]) else "think" for step in steps]
+
+
+def _wanted(task: dict[str, Any]) -> list[str] | None:
+    """The tools that a task asks for; None if its end alone counts."""
+    ends = {"answer", "fact", "task", "asks", "steps"} & task.keys()
+    return task.get("tools", None if ends else [])
+
+
+def _fits(run: dict[str, Any], task: dict[str, Any]) -> bool:
+    """Whether the checklist that is shown, or the proposal, has only tools that the task asks for."""
+    shown, wanted = (
+        _tools(run["steps"]) if run["breakpoint"]["kind"] == "confirm" else ["ask_wiki"],
+        _wanted(task),
+    )
+    return wanted is None or set(shown) <= {*wanted, "think"}
 
 
 def _rest(client: httpx2.Client, task: str) -> dict[str, Any]:
@@ -79,10 +123,7 @@ def score(client: httpx2.Client, tasks: list[dict[str, Any]]) -> None:
         print(f"{ended:6} {how:6} {len(run['steps']):2} steps {run['tokens']:6} tokens  {task['title']}{why}")
     for how, ends in rows.items():
         if ends:
-            counts = ", ".join(
-                f"{sum(end == ended for end, _ in ends)} {ended}"
-                for ended in ("done", "yes", "asked", "wrong")
-            )
+            counts = ", ".join(f"{sum(end == ended for end, _ in ends)} {ended}" for ended in _ENDS)
             steps, tokens = (
                 statistics.mean(value)
                 for value in zip(*((len(run["steps"]), run["tokens"]) for _, run in ends), strict=True)
@@ -90,13 +131,10 @@ def score(client: httpx2.Client, tasks: list[dict[str, Any]]) -> None:
             print(f"{how}: {len(ends)} tasks: {counts}; {steps:.1f} steps, {tokens:.0f} tokens each")
 
 
-def beside(client: httpx2.Client, count: int, rounds: int = 8) -> None:
+def beside(client: httpx2.Client, count: int, rounds: int = 16) -> None:
     """Seconds to a chat's first token, alone and beside ``count`` runs, in turns."""
     alone, busy = [], []
-    made = [
-        client.post("/v1/tasks", json={"title": f"run {n}", "archetype": "model"}).json()["id"]
-        for n in range(count)
-    ]
+    made = [client.post("/v1/tasks", json={"title": f"run {n}"}).json()["id"] for n in range(count)]
     first_token(client)
     for number in range(rounds):
         alone.append(first_token(client))
@@ -104,7 +142,9 @@ def beside(client: httpx2.Client, count: int, rounds: int = 8) -> None:
             steps = [
                 f"think: What is there to say about the number {number} and {step}?" for step in range(12)
             ]
-            client.post(f"/v1/tasks/{task}/run", json={"steps": steps}).raise_for_status()
+            client.post(
+                f"/v1/tasks/{task}/run", json={"steps": steps, "archetype": "model"}
+            ).raise_for_status()
         while sum(client.get(f"/v1/tasks/{task}/run").json()["tokens"] > 0 for task in made) < 1:
             time.sleep(0.05)
         busy.append(first_token(client))

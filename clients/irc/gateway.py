@@ -156,7 +156,13 @@ class Gateway:
             return words
         body = {"title": words, "archetype": "model"}
         task = await self._call("POST", "/v1/tasks", lambda reply: str(reply["id"]), body, person=person)
-        await self._call("POST", f"/v1/tasks/{task}/run", dict, {}, person=person)
+        try:
+            await self._call("POST", f"/v1/tasks/{task}/run", dict, {}, person=person)
+        except GatewayError:
+            await self._call(
+                "DELETE", f"/v1/tasks/{task}", dict, person=person
+            )  # what cannot run leaves nothing
+            raise
         return task
 
     async def runs(self, person: str) -> list[dict[str, Any]]:

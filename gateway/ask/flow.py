@@ -80,4 +80,6 @@ class AskFlow:
         if self._record is None or journal.recorded or not journal.call.store:
             return
         journal.recorded = True
-        await self._record(lambda: journal.record(self._parts.model_name, status, error))
+        await self._record(
+            lambda: journal.record(self._parts.model_name(journal.call.adapter), status, error)
+        )

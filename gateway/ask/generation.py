@@ -112,6 +112,7 @@ class Model:
             json_schema=prompt.schema,
             lane=lane,
             owner=asked.owner,
+            adapter=asked.adapter,
         )
 
     def _report(self, step: str, event: GenerationEvent) -> None:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import NamedTuple
 
+import msgspec
 import structlog
 
 from gateway.ask.background.draft import RetrievedPage
@@ -79,11 +80,17 @@ class Retrieval:
                 self._report(term, searched)
             finders = _ranked(question, results[0], kept)
             sections = {ref.title: ref.section for ref in results[0].refs["text"]}
+            asked = _telling(question)
+            redirects = {
+                ref.title: ref.redirect
+                for ref in results[0].refs["title"]
+                if set() < _telling(ref.redirect) <= asked and not _telling(ref.title) <= asked
+            }
             with self._journal.timed("fetch"):
                 for title in list(finders)[: self._limit]:
                     fetches[title] = asyncio.create_task(self._fetch(title))
                 fetched = [(title, finders[title], await task) for title, task in fetches.items()]
-            return Found(self._usable(fetched, sections), list(kept))
+            return Found(self._usable(fetched, sections, redirects), list(kept))
         finally:
             await stop([own, *searches, *fetches.values()])
 
@@ -122,7 +129,10 @@ class Retrieval:
             self._journal.skip(term, searched.problem)
 
     def _usable(
-        self, fetched: list[tuple[str, str, Page | str]], sections: Mapping[str, int | None]
+        self,
+        fetched: list[tuple[str, str, Page | str]],
+        sections: Mapping[str, int | None],
+        redirects: Mapping[str, str],
     ) -> list[RetrievedPage]:
         usable: dict[str, RetrievedPage] = {}
         sketches: dict[str, bytes] = {}
@@ -138,7 +148,11 @@ class Retrieval:
                     self._journal.skip(page.title, f"it says nearly the same as `{twin}`")
                     continue
                 sketches[page.title] = found
-                usable[page.title] = RetrievedPage(page, finder, sections.get(title))
+                usable[page.title] = RetrievedPage(
+                    msgspec.structs.replace(page, asked_as=redirects.get(title, "")),
+                    finder,
+                    sections.get(title),
+                )
         return list(usable.values())
 
     async def _search(self, term: str) -> _Searched:

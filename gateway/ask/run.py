@@ -64,9 +64,8 @@ class FlowParts(Struct, frozen=True, kw_only=True):
     def defaults(self) -> FlowDefaults:
         return self.served.current.defaults
 
-    @property
-    def model_name(self) -> str:
-        return self.served.current.name
+    def model_name(self, adapter: str) -> str:
+        return self.served.current.named(adapter)
 
     @property
     def notice(self) -> str | None:
@@ -106,7 +105,8 @@ class QuestionRun:
         self._clock.reserve(bare + LEAST_PAGE_TOKENS, length)
         found = await self._found(limits, asking)
         plan = self._clock.plan(limits, bare, length)
-        background = await self._background(found, prompt, limits, plan, info.fingerprint)
+        weights = info.fingerprint + info.adapters.get(journal.call.adapter, "")
+        background = await self._background(found, prompt, limits, plan, weights)
         longest = self._clock.answer_limit(limits, background.prompt_tokens)
         seconds = self._clock.seconds(background.prompt_tokens, length)
         stand = not parts.defaults.refuses_often
@@ -237,7 +237,7 @@ class QuestionRun:
             skipped=[Skipped(visible(each.title), visible(each.reason)) for each in journal.skipped],
             budget=budget,
             timings=journal.timings(),
-            model=parts.model_name,
+            model=parts.model_name(journal.call.adapter),
             notice=parts.notice,
         )
 

@@ -13,12 +13,14 @@ from model_host.protocol import Lane
 class AskCall(Struct, frozen=True, kw_only=True):
     """A validated question. ``style`` None selects the configured one; ``owner`` isolates the model's KV cache.
 
-    ``user`` is the person the caller asks for, or ""; without ``store`` no record is written.
+    ``adapter`` is one of the model's, or "". ``user`` is the person the caller asks for, or ""; without ``store`` no
+    record is written.
     """
 
     id: str
     question: str
     style: str | None = None
+    adapter: str = ""
     priority: Lane = "interactive"
     keep_alive: KeepAlive = None
     owner: str = ""

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Collection, Coroutine, Iterable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Iterable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from typing import Any, TypeVar
 
 T = TypeVar("T")
 
 
 class KeyedLocks:
-    """One lock per key. A lock exists while a task holds it or waits for it; waiting tasks take turns."""
+    """One lock per key. A lock exists while a task holds it or waits for it; waiting tasks take turns.
 
-    def __init__(self) -> None:
+    ``beyond`` locks a key against other processes, once this one's tasks are locked out.
+    """
+
+    def __init__(
+        self, beyond: Callable[[str], AbstractAsyncContextManager[None]] = lambda key: nullcontext()
+    ) -> None:
+        self._beyond = beyond
         self._locks: dict[str, asyncio.Lock] = {}
         self._users: dict[str, int] = {}
 
@@ -31,7 +37,7 @@ class KeyedLocks:
         lock = self._locks.setdefault(key, asyncio.Lock())
         self._users[key] = self.users(key) + 1
         try:
-            async with lock:
+            async with lock, self._beyond(key):
                 yield
         finally:
             self._users[key] -= 1

@@ -136,8 +136,8 @@ def redact(text: str) -> tuple[str, int]:
     return clean, len(removed)
 
 
-def take_secrets(text: str) -> tuple[str, list[Removed]]:
-    """:func:`redact`, with the secrets themselves."""
+def take_secrets(text: str, asked: str = "") -> tuple[str, list[Removed]]:
+    """:func:`redact`, with the secrets themselves; ``asked`` is the line that the text may answer."""
     removed: list[Removed] = []
     letters = _letters(text)
     for rule in _RULES:
@@ -147,15 +147,19 @@ def take_secrets(text: str) -> tuple[str, list[Removed]]:
             letters = _letters(text)
     text, found = _replaced(text, _RANDOM_NAME, _random_spans(text, letters))
     removed += found
-    told = list(_TELLER.spans(text, _letters(text)))
+    lead = f"{asked}\n" if asked else ""
+    spans = _TELLER.spans(lead + text, _letters(lead + text))
+    told = [(begin - len(lead), end - len(lead), kind) for begin, end, kind in spans if begin >= len(lead)]
     removed += [Removed(kind, text[begin:end]) for begin, end, kind in told]
     text, _ = _replaced(text, "", ((begin, end, MARK) for begin, end, _ in told))
     return text, removed
 
 
-async def take_secrets_aside(text: str) -> tuple[str, list[Removed]]:
+async def take_secrets_aside(text: str, asked: str = "") -> tuple[str, list[Removed]]:
     """:func:`take_secrets`, for a long text in a thread."""
-    return await asyncio.to_thread(take_secrets, text) if len(text) > _LONG_TEXT else take_secrets(text)
+    if len(text) > _LONG_TEXT:
+        return await asyncio.to_thread(take_secrets, text, asked)
+    return take_secrets(text, asked)
 
 
 def _letters(text: str) -> bytes:

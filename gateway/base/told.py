@@ -1,7 +1,8 @@
 """Secrets that people tell: a word for one, and in its sentence or the next a value that is no word.
 
-``[told]`` in ``gateway/base/redact.toml`` has the words. Lines of code are left to the patterns there. The time is
-linear: only the lines with a word for a secret are read, each sentence once.
+``[told]`` in ``gateway/base/redact.toml`` has the words. Lines of code are left to the patterns there. A line that asks
+counts as the sentence before the next line. The time is linear: only the lines with a word for a secret and those that
+answer them are read, each sentence once.
 """
 
 from __future__ import annotations
@@ -16,21 +17,45 @@ _PASSWORD_KIND, _NUMBER_KIND = "password said in a sentence", "code said in a se
 # Longer sentences and values are data.
 _LONGEST_SENTENCE = 600
 _LEAST, _LONGEST_VALUE = 5, 64
+_LONGEST_QUESTION = 9  # words
 _SENTENCE = re.compile(r"\S.*?(?:[.!?…](?=\s)|$)", re.MULTILINE)
 _QUOTED = re.compile(r"""(?<!\w)(?:"([^"\n]{4,64})"|'([^'\n]{4,64})'(?!\w)|“([^”\n]{4,64})”)""")
 _TOKEN = re.compile(r"""[^\s"`“”,;()|→]+""")
 _CODE = re.compile(
     r"""[{}\\]|;\s*$|\w[(\[]|\w=["']|[)\]][.;:]|==|::|!=|\breturn\b|^\s*[\w.\]]+\s=\s"""
-    r"|^\s*(?:def|class|import|from|const|let|var|export|assert|if|for|docker|git|pip|npm|kubectl)\s|^\s*[$/*|]"
+    r"|^\s*(?:(?:def|class|const|var|export|assert|docker|git|pip|npm|kubectl)\s|from\s\S+\simport\s|import\s\w+$|let\s\w+\s="
+    r"|for\s.*\sin\s.*:|if\s.*:$|\*/|[$/|])"
 )
-_NUMBER = re.compile(r"(?<![\w.,:/+#-])[0-9](?:[ -]?[0-9]){2,7}#?(?![ -]?[0-9]|\w|[:/%+=°-]|[.,][0-9])")
+_NUMBER = re.compile(
+    r"(?<![\w.,:/+#-])(?:[A-Z]-)?[0-9](?:(?: - |[ -])?[0-9]){2,19}#?(?![ -]?[0-9]|\w|[:/%+=°-]|[.,][0-9])"
+)
+_LONGEST_NUMBER = 8  # digits, unless they stand right behind a word for a password or code
 _HEX = re.compile("[0-9a-fA-F-]{7,}")
 _LETTERED = re.compile(
     r"(?<!\S)(?!v?\d+-?[a-z]{2})(?=[A-Za-z-]*[0-9])(?=[0-9-]*[A-Za-z])[A-Za-z0-9-]{4,32}(?!\w)"
 )
-_DIALLED = re.compile(r"[0-9](?:-[0-9]){2,7}#?")
+_DIALLED = re.compile(
+    r"[0-9](?:-[0-9]){2,7}#?|[0-9]{3,8}#|[0-9](?: [0-9]){3,7}|[0-9]{1,2}(?: ?- ?[0-9]{1,2}){2,3}"
+)  # as on a keypad
+_IS = re.compile(r"(?:\b(?:is|are|was|be|now|là|thành)|:)\s*$", re.IGNORECASE)
+# A unit, or a plural.
+_COUNTS = re.compile(
+    r"\s?(?:(?:[mck]?m|m?g|kg|m?l|lbs?|oz|ft|mi|[mk]ph|hp|k?wh?|[va]|mah?|[kmg]?hz|[kmgt]b|px|pts?|ms|min|hrs?|h|x|rpm|psi|bar|"
+    r"am|pm|usd|eur|gbp|vnđ?|đ|tr|tỷ|cái|con|lít|mét|giờ|năm|lần|học|vé|xe)\b"
+    r"|(?!thanks|always|cheers|guys|pls)[^\W\d_]{2,}(?<![ui])s\b|(?:people|feet|percent|nghìn|triệu|đồng|người|chiếc|trang|phút|tháng|viên|bước)\b)",
+    re.IGNORECASE,
+)
 _YEAR = re.compile(r"(?:19|20)[0-9]{2}(?:-[0-9]{2}){0,2}")
 _NAME = re.compile(r"[A-Z][a-z]+[0-9]+")
+_ASKS = re.compile(
+    r"\?\s*$|^\W*(?:what|which|where|who|how|do|does|did|can|could|send|text|tell|give|remind)s?\b|\bnext\smessage\W*$|\bbelow\W*$"
+    r"|^\W*(?:\w+\s)?(?:nhắn|gửi|cho)\b|\b(?:gì|nào|sao|đâu|nhiêu|không|ko|hả|chưa|với)\W*$",
+    re.IGNORECASE,
+)
+# What follows is the name of a network rather than its password.
+_NETWORK = re.compile(r"\bwi-?fi(?:\s(?:is|was|là))?[\s:]*$", re.IGNORECASE)
+# Letters and then digits, as the last word of a sentence.
+_MADE_UP = re.compile(r"(?=.{7})[^\W\d_]{3,}[_@.!-]?[0-9]+[!#$*]?")
 # What a value has and a word has not.
 _DRAWN = re.compile(r"[0-9!#$%^&*~+=@]")
 _CLASSES = [
@@ -47,6 +72,7 @@ class Told(Struct, frozen=True, forbid_unknown_fields=True):
     number: str
     code: str
     place: str
+    asked: str
     no_secret: str
     user: str
     known: str
@@ -55,6 +81,7 @@ class Told(Struct, frozen=True, forbid_unknown_fields=True):
     before_number: str
     before_other: str
     after_number: str
+    after_value: str
     looks_back: str
     digit: str
 
@@ -70,10 +97,13 @@ class Teller:
         self._password = compiled(r"(?<![\w-])@@(?![\w-])", told.password)
         self._number = compiled(r"(?<![\w-])@@(?![\w-])", told.number)
         self._place = compiled(r"(?<![\w-])@@(?![\w-])", told.place)
+        self._after_value = compiled(r"\W*(?:@@\W*)+$", told.after_value)
+        self._for_place = compiled(r"\sfor\s(?:the|my)\s(?:\w+\s)?@@(?![\w-])", told.place)
+        self._asked_for = compiled(r"(?<![\w-])@@(?![\w-])", told.asked)
         self._no_secret = compiled(r"(?<!\w)@@(?!\w)", told.no_secret)
         self._user = compiled(r"\b@@[\s:]*$", told.user)
         self._known = compiled("^@@$", told.known)
-        self._before_value = compiled(r"(?:\b@@|[:=?/|→>])\s*$", rf"{told.before_value}|{told.password}")
+        self._before_value = compiled(r"(?:\b@@|[:=?/|→>(])\s*$", rf"{told.before_value}|{told.password}")
         self._before_quoted = compiled(
             r"(?:(?:wi-?fi|@@)(?:['’]s|\s(?:is|are))|\b(?:it\sis|it['’]s|sentence|phrase|words|gõ|type))\s*$",
             told.core,
@@ -82,10 +112,27 @@ class Teller:
         self._core = compiled(r"(?<!\w)@@(?!\w)", told.core)
         self._before_number = compiled(r"(?:\b@@|['’]s|[:→]|\s=)\s*$", rf"{told.before_number}|{told.number}")
         self._before_other = compiled(r"(?:\b@@|[$€£]|§\W*(?:is|was|là)?\W*)\s*$", told.before_other)
-        self._before_code = compiled(r"(?<!\w)@@(?:\s(?:is|are|was|now|là))*\s?[:=]?\s*$", told.code)
-        self._after_number = compiled(r"\s*(?:$|[,;!?)…\"'”]|\.(?:\s|$)|[-–]\s|@@(?!\w))", told.after_number)
+        self._before_code = compiled(
+            r"(?<!\w)@@(?:(?:\s(?:is|are|was|now|là))*\s?[:=]?|(?:\s[\w-]+){1,4}\s?(?:is|are|now|là|[:=]))\s*$",
+            told.code,
+        )
+        self._after_number = compiled(
+            r"\s*(?:$|[,;!?()…\"'”]|\.+(?:\s|$)|[-–]\s|@@(?!\w))", told.after_number
+        )
         self._looks_back = compiled(r"\s*@@", told.looks_back)
         self._direct = compiled(r"(?<!\w)@@(?:\s(?:is|are|was|now|still|là|la))*\s?[:=]?\s*$", told.password)
+        # "password for the account is"
+        self._of_core = compiled(
+            r"(?<!\w)(?:pass|@@)(?:\s(?!(?:and|or|is|are|was|với|và|là)\b)[\w'’-]+){1,5}?(?:\s(?:is|are|was|now|là))*\s?:?\s*$",
+            told.core,
+        )
+        self._names_it = compiled(
+            r"\s(?:is|are|for|as|=|là)\s(?:(?:the|my|your|our|his|her)\s)?(?:(?!most|same|worst|only)[\w-]+\s){0,2}?(?:pass|@@)(?!\w)",
+            told.core,
+        )
+        self._right_behind = compiled(
+            r"(?<![\w-])@@\s?[:=,]?\s$", rf"(?:my|his|her|your|the)\s(?:\w+\s)?pin|{told.code}"
+        )
         self._spoken = compiled(r"(?<!\w)@@(?:[ -]@@){2,7}(?!\w)", told.digit)
 
     def spans(self, text: str, letters: bytes) -> Iterator[tuple[int, int, str]]:
@@ -98,7 +145,8 @@ class Teller:
         if _CODE.search(text[begin:end]):
             return
         sentences = list(_SENTENCE.finditer(text, begin, end))
-        before = ""
+        asked = text[text.rfind("\n", 0, max(begin - 1, 0)) + 1 : max(begin - 1, 0)]
+        before = asked if len(asked) <= _LONGEST_SENTENCE and _ASKS.search(asked) else ""
         for match, following in itertools.zip_longest(sentences, sentences[1:]):
             if len(match[0]) <= _LONGEST_SENTENCE:
                 last = 0
@@ -119,6 +167,9 @@ class Teller:
                 end = letters.find(b"\n", at)
                 end = len(text) if end < 0 else end
                 found.add((letters.rfind(b"\n", 0, at) + 1, end))
+                if end < len(text):
+                    until = letters.find(b"\n", end + 1)
+                    found.add((end + 1, len(text) if until < 0 else until))
                 at = letters.find(word, end)
         return sorted(found)
 
@@ -127,11 +178,24 @@ class Teller:
         back = following if self._looks_back.match(following) else ""
         near = f"{self._no_secret.sub('§', before)} {back}"
         number = bool(self._number.search(told))
-        if number or self._place.search(told) or self._number.search(near):
+        if (
+            number
+            or self._place.search(told)
+            or self._number.search(near)
+            or self._asked(self._place, before)
+        ):
             yield from ((*span, _NUMBER_KIND) for span in self._numbers(told, number))
         password = self._password.search(told)
-        if password or self._password.search(near):
-            yield from ((*span, _PASSWORD_KIND) for span in self._passwords(told, bool(password or back)))
+        if password or self._password.search(near) or self._asked(self._asked_for, before):
+            asked = self._asked(self._password, before)
+            yield from (
+                (*span, _PASSWORD_KIND) for span in self._passwords(told, bool(password or back), asked)
+            )
+
+    def _asked(self, word: re.Pattern[str], before: str) -> bool:
+        """Whether the sentence before asks for the thing alone."""
+        short = len(before.split()) <= _LONGEST_QUESTION
+        return bool(short and _ASKS.search(before) and word.search(before))
 
     def _numbers(self, told: str, named: bool) -> Iterator[tuple[int, int]]:
         """``named``: the sentence itself has a word for a number, not just for a place or in the one before."""
@@ -139,11 +203,23 @@ class Teller:
             prior = told[: match.start()]
             digits = sum(map(str.isdigit, match[0]))
             expected = not prior or self._before_number.search(prior)
-            if _DIALLED.fullmatch(match[0]):  # 4-4-1-9
+            if digits > _LONGEST_NUMBER and not (
+                self._direct.search(prior) or self._before_code.search(prior)
+            ):
+                continue
+            if _DIALLED.fullmatch(match[0]) or (
+                digits > 3
+                and (self._right_behind.search(prior) or (named and _IS.search(prior)))
+                and not self._before_other.search(prior)
+                and not _COUNTS.match(told, match.end())
+            ):
                 yield match.span()
             elif self._before_other.search(prior) or not (
                 self._after_number.match(told, match.end())
-                or (named and told.startswith((" for the ", " for my "), match.end()))
+                or (
+                    (named or self._for_place.match(told, match.end()))
+                    and told.startswith((" for the ", " for my "), match.end())
+                )
             ):
                 continue
             elif (expected and digits > 3 - named) or (
@@ -156,11 +232,14 @@ class Teller:
                 if self._before_code.search(told[: match.start()]):
                     yield match.span()
 
-    def _passwords(self, told: str, own: bool) -> Iterator[tuple[int, int]]:
-        """``own``: the sentence itself has a word for a password, or the next one looks back at it."""
+    def _passwords(self, told: str, own: bool, asked: bool) -> Iterator[tuple[int, int]]:
+        """``own``: the sentence itself has a word for a password, or the next one looks back at it. ``asked``: the one
+        before asks for one."""
         end = 0
         for match in _QUOTED.finditer(told):
-            if self._before_quoted.search(told[: match.start()]):
+            if self._before_quoted.search(told[: match.start()]) or (
+                asked and not told[: match.start()].strip()
+            ):
                 end = match.end()
                 yield match.span(match.lastindex or 0)
         for match in _TOKEN.finditer(told, end):
@@ -170,10 +249,22 @@ class Teller:
             if not mark and value.count("/") == 1:
                 left, mark, right = value.partition("/")
             if mark and right and left.replace("_", "").isalpha():
-                value, prior = right, prior + left + mark
-            if self._is_value(value, prior, own):
+                # "admin:" has its password behind it, "user:" has a name
+                value, prior = right, prior + ("" if left in ("admin", "root") else left) + mark
+            last = not told[match.end() :].strip() or bool(self._after_value.match(told, match.end()))
+            begins = self._names_it.match(told, match.end()) and not self._known.match(value)
+            if self._is_value(value, "use " if begins else prior, own) or (
+                last and (own or asked) and self._is_made_up(value, prior, asked)
+            ):
                 begin = match.start() + match[0].rindex(value)
                 yield begin, begin + len(value)
+
+    def _is_made_up(self, value: str, prior: str, asked: bool) -> bool:
+        """Whether the last word of a sentence, somewhere behind a word for a password, is one that nobody else has."""
+        told = _MADE_UP.fullmatch(value) and not self._known.match(value)
+        return bool(told and (asked or self._password.search(prior))) and not (
+            self._before_name.search(prior) or self._user.search(prior)
+        )
 
     def _is_value(self, value: str, prior: str, own: bool) -> bool:
         if (
@@ -191,7 +282,8 @@ class Teller:
         expected = self._before_value.search(prior) or not (own or prior)
         if classes > 2 and not _NAME.fullmatch(value):
             return bool(own or expected)
-        if self._user.search(prior):
+        named = self._user.search(prior) or (_NETWORK.search(prior) and not value.islower())
+        if named and not self._of_core.search(prior):
             return False
         core = self._core.search(prior) and len(value) > _LEAST + 1 and not self._before_name.search(prior)
         return bool(expected or core)

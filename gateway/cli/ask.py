@@ -17,13 +17,12 @@ from gateway.cli.common.text import say
 
 @click.command()
 @click.argument("question", nargs=-1)
+@click.option("--model", help="The model with an adapter, such as hearth-demo:pirate.")
 @click.option("--style", help="Answer style, such as plain or irc. Default: the server's setting.")
 @click.option("--project", help="Ask the documents and code of this project instead of the wiki.")
 @json_option
 @with_server
-def ask(
-    question: tuple[str, ...], style: str | None, project: str | None, as_json: bool, server: ServerOptions
-) -> None:
+def ask(question: tuple[str, ...], as_json: bool, server: ServerOptions, **fields: str | None) -> None:
     """Ask the wiki a question and print the answer with its sources.
 
     Without QUESTION, the question is read from standard input. Progress is printed to standard error.
@@ -31,9 +30,7 @@ def ask(
     text = " ".join(question) or sys.stdin.read().strip()
     if not text:
         raise click.UsageError("the question is empty: pass it as an argument or on standard input")
-    body = (
-        {"question": text} | ({"style": style} if style else {}) | ({"project": project} if project else {})
-    )
+    body = {"question": text} | {name: value for name, value in fields.items() if value}
     client = server.connect()
     stages = StageLine()
     with client.stream("/ask", body) as events:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import click
 import msgspec
 
+from gateway.base.errors import ConfigurationError
 from gateway.cli.common.client import ServerOptions, with_server
 from gateway.cli.common.options import LocalOptions, is_group, json_option, with_local
 from gateway.cli.common.text import say, size_text, table
-from gateway.models.catalog import Catalog, ModelRow, estimate_ram
+from gateway.config.settings import Settings
+from gateway.models.catalog import Catalog, ModelRow, estimate_ram, resolve_model
 
 
 @click.group(invoke_without_command=True)
@@ -24,8 +27,10 @@ def models(context: click.Context, as_json: bool, local: LocalOptions) -> None:
         return
     settings = local.settings
     listed = _list_models(settings.data_dir, Catalog.load())
+    adapters = _list_adapters(settings)
     if as_json:
-        say(msgspec.json.encode({"models": listed, "configured": settings.model.name}))
+        found = {"models": listed, "adapters": adapters, "configured": settings.model.name}
+        say(msgspec.json.encode(found))
         return
     rows = [["", "NAME", "SIZE", "RAM", "HERE", "DESCRIPTION"]]
     for model in listed:
@@ -33,6 +38,10 @@ def models(context: click.Context, as_json: bool, local: LocalOptions) -> None:
         sizes = [size_text(each) if each else "-" for each in (size, ram)]
         mark = "*" if name in (settings.model.name, settings.embedding.model, settings.rerank.model) else ""
         rows.append([mark, name, *sizes, "yes" if model["installed"] else "no", model["description"]])
+    for adapter in adapters:
+        size = size_text(adapter["size_bytes"]) if adapter["installed"] else "-"
+        here = "yes" if adapter["installed"] else "no"
+        rows.append(["*", adapter["name"], size, "-", here, f"adapter {adapter['path']}"])
     say(table(rows, prose=True))
 
 
@@ -61,6 +70,18 @@ def _list_models(data_dir: Path, catalog: Catalog) -> list[dict[str, Any]]:
         parts = path.relative_to(folder).parts
         if path not in rows and len(parts) > 2:
             listed.append(_model(path, f"{parts[0]}/{parts[1]}:{'/'.join(parts[2:])}", None))
+    return listed
+
+
+def _list_adapters(settings: Settings) -> list[dict[str, Any]]:
+    name = settings.model.name
+    with suppress(ConfigurationError):  # the model is not here
+        name = resolve_model(settings).name
+    listed = []
+    for path in map(Path, settings.model.adapters):
+        size = path.stat().st_size if path.is_file() else None
+        row = {"name": f"{name}:{path.stem}", "size_bytes": size, "installed": size is not None}
+        listed.append(row | {"path": str(path)})
     return listed
 
 

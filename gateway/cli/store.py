@@ -45,7 +45,7 @@ def copy(source: str, target: str, replace: bool, as_json: bool, local: LocalOpt
     file = Path(path).expanduser()
     if not file.is_file():
         raise ConfigurationError(f"there is no database {file}")
-    shared = postgres_database(url, Database(file), exclusive=True)
+    shared = postgres_database(url, Database(file), "alone")
     # Late, because it needs psycopg, whose absence has been reported by now.
     from gateway.store.postgres.copy import copy_store
 

@@ -57,8 +57,14 @@ def _callers(connection: apsw.Connection, project: str, name: str, asked: str) -
     return _used(queries.callers(connection, project, name), name, "calls")
 
 
-def _users(connection: apsw.Connection, project: str, name: str, asked: str) -> KnownAnswer:
-    return _used(queries.references(connection, project, name), name, "uses")
+def _users(connection: apsw.Connection, project: str, name: str, asked: str) -> KnownAnswer | None:
+    """Of a variable not every use is known: its name is looked for in the text."""
+    found = queries.references(connection, project, name)
+    return None if is_value(found.of) else _used(found, name, "uses")
+
+
+def is_value(found: Sequence[Place]) -> bool:
+    return all(place.kind in queries.VALUES for place in found)
 
 
 def _used(found: queries.Callers, name: str, what: str) -> KnownAnswer:

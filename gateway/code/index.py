@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import posixpath
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -19,7 +20,8 @@ import apsw
 from gateway.base.errors import HearthError
 from gateway.base.redact import MARK, take_secrets
 from gateway.code.changes import changed_names
-from gateway.code.languages.facts import DECODER, ENCODER, VERSION, FileFacts, last_part
+from gateway.code.languages.extractor import SIGNATURE
+from gateway.code.languages.facts import DECODER, ENCODER, VERSION, FileFacts, last_part, variables
 from gateway.code.languages.parse import is_code, parse
 from gateway.code.outline import ranks
 from gateway.code.parts import code_parts, document_parts
@@ -35,8 +37,10 @@ from gateway.store.db import Database
 _AT_ONCE = 40  # files of a transaction
 _ROUNDS = 5  # of following arguments to parameters; the later ones only for
 _MANY = 40  # files at most
+_MOST_VALUES = 12  # of a parameter
 _UNRANKED = 0.02  # share of new definitions from which on all are ranked again
 _NO_FACTS = FileFacts([])
+_NAMES_TYPE = re.compile(r"((export|declare|const) )*(type|enum) ")
 
 Progress = Callable[[str, int, int], None]  # what is being done, how many of how many
 
@@ -106,6 +110,8 @@ class ProjectIndexer:
                     there.discard(each.path)
                 elif (read.row.hash, read.row.module) != (before.hash, before.module):
                     batch.append(read)
+                    if not known:
+                        continue  # a first index: nothing has looked a name up
                     same_format = before.version == VERSION
                     names |= changed_names(self._facts(before.hash) if same_format else _NO_FACTS, read.facts)
                     names |= {_module_of(each.path)} if before is _NONE else set()
@@ -163,7 +169,7 @@ class ProjectIndexer:
             file = store.put_file(connection, self._project.id, row)
             if facts.definitions:
                 store.put_facts(connection, row.hash, ENCODER.encode(facts))
-                store.put_definitions(connection, file, definition_rows(row.module, facts))
+                store.put_definitions(connection, file, definition_rows(row.module, facts, lines))
                 store.put_parts(connection, file, code_parts(row.path, lines, facts))
             else:
                 store.put_parts(connection, file, document_parts(row.path, lines, row.language))
@@ -274,17 +280,20 @@ def _put_sites(connection: apsw.Connection, results: Sequence[_Resolved], again:
 def incoming(
     passed: Iterable[set[store.Argument]], places: dict[int, tuple[int, int]]
 ) -> dict[tuple[int, int], dict[str, set[Value]]]:
-    """What goes to the parameters of each definition."""
+    """What goes to the parameters of each definition. One that takes anything says too little for its time."""
     found: defaultdict[tuple[int, int], dict[str, set[Value]]] = defaultdict(dict)
     for arguments in passed:
         for each in arguments:
             if each.callee in places and each.value in places:
                 value = Value(each.kind, *places[each.value])  # type: ignore[arg-type]
                 found[places[each.callee]].setdefault(each.name, set()).add(value)
-    return found
+    return {
+        callee: {name: values for name, values in names.items() if len(values) <= _MOST_VALUES}
+        for callee, names in found.items()
+    }
 
 
-def definition_rows(module: str, facts: FileFacts) -> list[store.NewDefinition]:
+def definition_rows(module: str, facts: FileFacts, lines: Sequence[str]) -> list[store.NewDefinition]:
     """The definitions of a file with their qualified names."""
     qualified: list[str] = []
     rows = []
@@ -308,6 +317,21 @@ def definition_rows(module: str, facts: FileFacts) -> list[store.NewDefinition]:
                 end_line=each.end_line,
                 signature=each.signature,
                 doc=each.doc,
+            )
+        )
+    for name, line in variables(facts).items():
+        text = lines[line - 1].strip() if line <= len(lines) else name
+        rows.append(
+            store.NewDefinition(
+                ordinal=len(rows),
+                parent=0,
+                name=name,
+                qualified=f"{qualified[0]}.{name}",
+                kind="type" if _NAMES_TYPE.match(text) else "variable",
+                line=line,
+                end_line=line,
+                signature=text if len(text) <= SIGNATURE else f"{text[: SIGNATURE - 1]}…",
+                doc="",
             )
         )
     return rows

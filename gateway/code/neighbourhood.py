@@ -75,7 +75,7 @@ def neighbourhood(
     else:
         scores = graph.top_ranks(connection, project, most)
         best = sorted(graph.places(connection, list(scores)), key=lambda place: -scores[place.id])
-        add((place for place in best if place.kind not in ("module", "lambda")), 0)
+        add((place for place in best if place.kind in ("class", "function", "method")), 0)
     return Neighbourhood(
         nodes=list(nodes.values()), edges=_edges(connection, homes), left_out=len(left_out - nodes.keys())
     )

@@ -7,7 +7,7 @@ Importance is PageRank over calls, bases, imports and uses, personalised by the 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import apsw
 from msgspec import Struct
@@ -15,7 +15,7 @@ from msgspec import Struct
 from gateway.code.parts import is_test
 from gateway.code.queries import search
 from gateway.store.code import graph
-from gateway.store.code.graph import Place
+from gateway.store.code.graph import Hit, Place
 
 _DAMPING = 0.85
 _ROUNDS = 20
@@ -24,8 +24,10 @@ _CHARACTERS_PER_TOKEN = 3.0
 _FEWEST_TOKENS = 5  # of a definition
 _WIDTH = 100  # characters of a signature
 _ASKED = 3.0  # how much more what a question is about counts than the rest
+HITS = 40  # of a search that count
 _OF_TESTS = 0.05
 _OF_MINOR = 0.2
+_ASKED_TESTS = 0.2  # of what a search finds
 
 
 class Outline(Struct, frozen=True, kw_only=True):
@@ -37,14 +39,18 @@ class Outline(Struct, frozen=True, kw_only=True):
     left_out: int
 
 
-def outline(connection: apsw.Connection, project: str, tokens: int, about: str = "") -> Outline:
-    """The outline that fits, found by halving the number of definitions."""
+def outline(
+    connection: apsw.Connection, project: str, tokens: int, about: str = "", near: Sequence[Hit] = ()
+) -> Outline:
+    """The outline that fits, found by halving the number of definitions. ``near`` is what is ``about`` by meaning."""
     scores = graph.top_ranks(connection, project, tokens // _FEWEST_TOKENS)
     if about:
-        for number, score in _asked_for(connection, project, about).items():
+        for number, score in _asked_for(connection, project, about, near).items():
             scores[number] = scores.get(number, 0.0) + _ASKED * score
     found = [
-        place for place in graph.places(connection, list(scores)) if place.kind not in ("module", "lambda")
+        place
+        for place in graph.places(connection, list(scores))
+        if place.kind in ("class", "function", "method")
     ]
     found.sort(key=lambda place: (-scores[place.id], place.path, place.line))
     classes = graph.owners(connection, [place.id for place in found])
@@ -62,11 +68,13 @@ def outline(connection: apsw.Connection, project: str, tokens: int, about: str =
     return Outline(text=text, tokens=estimate(text), definitions=low, left_out=every - low)
 
 
-def _asked_for(connection: apsw.Connection, project: str, about: str) -> dict[int, float]:
+def _asked_for(
+    connection: apsw.Connection, project: str, about: str, near: Sequence[Hit]
+) -> dict[int, float]:
     """The definitions that a search finds, and, less so, what they use and what that uses."""
     hits = {
-        (hit.path, hit.line): 1 / (10 + rank)
-        for rank, hit in enumerate(search(connection, project, about, 40))
+        (hit.path, hit.line): (_ASKED_TESTS if is_test(hit.path) else 1.0) / (10 + rank)
+        for rank, hit in enumerate(search(connection, project, about, HITS, near))
     }
     level = {
         place.id: hits[place.path, place.line]
@@ -109,7 +117,7 @@ def ranks(connection: apsw.Connection, project: str) -> list[tuple[int, float]]:
         kinds[number] = start[number] * (_OF_MINOR if minor else 1.0)
     total = sum(start.values()) or 1.0
     start = {number: weight / total for number, weight in start.items()}
-    shares = _shares(graph.links(connection, project))
+    shares = _shares([link for link in graph.links(connection, project) if link.target in start])
     rank = start
     for _ in range(_ROUNDS):
         following = {number: (1 - _DAMPING) * weight for number, weight in start.items()}

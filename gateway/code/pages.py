@@ -30,8 +30,13 @@ _LIKE_CODE = re.compile(r"\w[_.]\w|^_|[a-z][A-Z]|\(\)|`")
 
 
 async def project_pages(database: Database, which: str, nearness: Nearness) -> ProjectPages:
-    """The pages of the project with this id or name. Raises NotFoundError."""
+    """The pages of the project with this id or name. Raises NotFoundError, also when its folder is gone."""
     project = await database.read(lambda c: projects.project_of(c, which))
+    if not await asyncio.to_thread(Path(project.path).is_dir):
+        raise NotFoundError(
+            f"the folder of the project {project.name} is gone: bring it back, or register it where it is now with "
+            "`hearth context add`"
+        )
     await database.write(lambda c: projects.touch_project(c, project.id))
     return ProjectPages(database, project, nearness)
 

@@ -53,12 +53,14 @@ def headings(lines: list[str], language: str) -> list[Heading]:
 
 
 def document_parts(path: str, lines: list[str], language: str) -> Iterator[Part]:
+    """A part for each section, found by the document's title as well."""
     marks = headings(lines, language)
+    first = next((mark.text for mark in marks if mark.text), "")
     for heading, following in zip(marks, [*marks[1:], None], strict=True):
         end = following.line - 1 if following else len(lines)
         body = "\n".join(lines[heading.line - 1 : end])
         if body.strip():
-            title = f"{path} {heading.text}"
+            title = f"{path} {first} {heading.text}" if heading.text != first else f"{path} {first}"
             yield Part(title=spelled(title), line=heading.line, end_line=end, body=body)
 
 

@@ -15,9 +15,10 @@ from gateway.base.ranking import K_SEARCH, fuse
 from gateway.code.parts import is_test, spelled
 from gateway.code.resolving.values import CONFIRMED
 from gateway.store import fts
-from gateway.store.code import graph
+from gateway.store.code import graph, names
 from gateway.store.code.graph import CodeUse, Hit, Place
 
+VALUES = ("variable", "type")  # kinds of what a file has at its top beside classes and functions
 LIMIT = 500  # rows of a group
 _COMPARED = 50  # hits at least, so that there are others to put before tests
 _TEST_PLACES = 10  # that a test loses in a ranking
@@ -27,7 +28,7 @@ _PLACE = re.compile(r"(.+?):(\d{1,9})")
 
 
 class Callers(Struct, frozen=True, kw_only=True):
-    """Who uses the definitions ``of`` a name.
+    """Who uses the definitions ``of`` a name; without one, it is that of something outside of the project.
 
     ``confirmed`` uses are facts of the text; ``possible`` ones depend on what flows through parameters and containers,
     or on a unique name, or may reach an overriding method; ``unresolved`` ones have that name, and nothing is known of
@@ -81,20 +82,23 @@ class Impact(Struct, frozen=True, kw_only=True):
 
 
 def find(connection: apsw.Connection, project: str, name: str) -> list[Place]:
-    """The definitions that a name means: a qualified name, the end of one, a path, or ``path:line``.
+    """The definitions that a name means: a qualified name, the end of one, a path or its end, or ``path:line``.
 
     Raises NotFoundError.
     """
     match = _PLACE.fullmatch(name)
-    found = (
-        graph.place_at(connection, project, match[1], int(match[2]))
+    found = [] if match else graph.places_named(connection, project, name)
+    if found := found or _exported(connection, project, name):
+        return found
+    paths = names.paths_named(connection, project, match[1] if match else name)
+    known = [place for path in paths for place in graph.module_at(connection, project, path)]
+    if found := (
+        [place for path in paths for place in graph.place_at(connection, project, path, int(match[2]))]
         if match
-        else graph.places_named(connection, project, name) or graph.module_at(connection, project, name)
-    )
-    if found:
+        else known
+    ):
         return found
     if match:
-        known = graph.module_at(connection, project, match[1])
         lines = (
             f"{match[1]} has {known[0].end_line} lines"
             if known
@@ -106,6 +110,17 @@ def find(connection: apsw.Connection, project: str, name: str) -> list[Place]:
     raise NotFoundError(f"nothing in this project is called `{name}`; {remedy}")
 
 
+def _exported(connection: apsw.Connection, project: str, name: str) -> list[Place]:
+    """The definitions that a package hands on under another name, as `package.Class` or `package.Class.method`."""
+    parts = name.split(".")
+    for cut in range(len(parts) - 1, 0, -1):
+        for target in names.exported(connection, project, ".".join(parts[:cut]), parts[cut]):
+            wanted = ".".join([target, *parts[cut + 1 :]])
+            if found := graph.places_named(connection, project, wanted):
+                return found
+    return []
+
+
 def _alike(connection: apsw.Connection, project: str, name: str) -> list[str]:
     """Names that exist and may be meant: the last name elsewhere, or one that is spelled almost so."""
     owner, _, last = name.rpartition(".")
@@ -114,7 +129,7 @@ def _alike(connection: apsw.Connection, project: str, name: str) -> list[str]:
         found = [".".join(each.split(".")[-2:]) for each in named]
         owner = owner.rpartition(".")[2].lower()
         return sorted(dict.fromkeys(found), key=lambda each: owner not in each.lower())[:3]
-    spelled_so = graph.names_like(connection, project, last)
+    spelled_so = names.names_like(connection, project, last)
     same = [each for each in spelled_so if each.lower() == last.lower()]
     return same[:3] or difflib.get_close_matches(last, spelled_so, 3, 0.75)
 
@@ -129,7 +144,16 @@ def references(connection: apsw.Connection, project: str, name: str) -> Callers:
 
 
 def _uses(connection: apsw.Connection, project: str, name: str, kinds: tuple[str, ...]) -> Callers:
-    found = find(connection, project, name)
+    try:
+        found = find(connection, project, name)
+    except NotFoundError:
+        outside = graph.uses_outside(connection, project, name, kinds, LIMIT + 1)
+        if not outside:
+            raise
+        groups = {"confirmed": outside}
+        return Callers(of=[], confirmed=outside[:LIMIT], possible=[], unresolved=[], cut=_cut(groups))
+    if all(place.kind in VALUES for place in found):
+        kinds = graph.ALL_KINDS  # what is called is what they hold
     ids = [place.id for place in found]
     uses = graph.uses_of(connection, ids, kinds, 2 * LIMIT + 1)
     above = {
@@ -163,22 +187,37 @@ def callees(connection: apsw.Connection, project: str, name: str) -> Callees:
             groups["confirmed" if (use.confidence or 0) >= CONFIRMED else "possible"].append(use)
         else:
             groups["external" if use.external is not None else "unresolved"].append(use)
-    names = ("confirmed", "possible", "external", "unresolved")
-    return Callees(of=found, **{each: groups[each][:LIMIT] for each in names}, cut=_cut(groups))
+    titles = ("confirmed", "possible", "external", "unresolved")
+    return Callees(of=found, **{each: groups[each][:LIMIT] for each in titles}, cut=_cut(groups))
 
 
 def subclasses(connection: apsw.Connection, project: str, name: str) -> list[Place]:
-    """All classes below one, nearest first."""
-    ids = [
-        each for place in find(connection, project, name) for each in graph.subclasses(connection, place.id)
-    ]
+    """All classes below one, nearest first; also below one of another package."""
+    try:
+        ids = [
+            each
+            for place in find(connection, project, name)
+            for each in graph.subclasses(connection, place.id)
+        ]
+    except NotFoundError:
+        outside = graph.uses_outside(connection, project, name, ("base",), LIMIT)
+        if not outside:
+            raise
+        ids = graph.classes_at(connection, outside)
+        ids += [each for known in ids for each in graph.subclasses(connection, known)]
     by_id = {place.id: place for place in graph.places(connection, ids)}
     return [by_id[each] for each in dict.fromkeys(ids)]
 
 
 def imports(connection: apsw.Connection, project: str, name: str) -> Imports:
     """What a module imports, and who imports it; ``name`` is a module or a path, or something in it."""
-    found = find(connection, project, name)
+    try:
+        found = find(connection, project, name)
+    except NotFoundError:
+        outside = graph.uses_outside(connection, project, name, ("import",), LIMIT + 1)
+        if not outside:
+            raise
+        return Imports(of=[], imports=[], imported_by=outside[:LIMIT], cut=_cut({"imported_by": outside}))
     modules = [place.id for place in found if place.kind == "module"] or [
         module.id for place in found for module in graph.module_at(connection, project, place.path)
     ]

@@ -16,8 +16,9 @@ import apsw
 
 from gateway.base.errors import NotFoundError
 from gateway.code import queries
-from gateway.code.asked import END, NAMED, Cited, at, numbered
-from gateway.code.parts import is_test, spelled
+from gateway.code.asked import END, NAMED, Cited, at, is_value, numbered
+from gateway.code.languages.parse import language_of
+from gateway.code.parts import headings, is_test, spelled
 from gateway.code.source import lines_of
 from gateway.store import fts
 from gateway.store.code import graph
@@ -27,6 +28,7 @@ from gateway.wiki.source import KnownAnswer
 
 _READ = 25  # documents, and parts of code, that are compared
 _LINES = 20  # of a quotation
+_HEAD_LINES = 60  # in which a document has its title
 _SHOWN = 12  # places of a list
 _FILES = 3
 _CLOSEST = 3
@@ -45,7 +47,7 @@ _ASKING = frozenset(
     """.split()  # noqa: SIM905 - a list of quoted words is harder to read
 )
 _HISTORY = re.compile(r"(^|/)(changes|changelog|history|news|releases?|authors|contributors)\b", re.I)
-_SETTING = re.compile(r"[A-Z][A-Z0-9]*(_[A-Z0-9]+)+|\w+(\.\w+)+|\w+_\w+")
+_SETTING = re.compile(r"[A-Z][A-Z0-9]*(_[A-Z0-9]+)+|\w+(\.\w+)+|\w+_\w+|[a-z]+[A-Z]\w*")
 _RETURNS = re.compile(rf"what (?:does|do) {NAMED} (?:return|yield|give(?: back)?){END}", re.I)
 _PLACED = re.compile(
     rf"(?:in )?(?:where|which file) (?:is|are|do i|can i|does) (?:the )?(?:setting |option |variable )?{NAMED}"
@@ -77,7 +79,7 @@ def formal_answer(connection: apsw.Connection, project: CodeProject, question: s
     try:
         if match := _RETURNS.fullmatch(asked):
             return _returned(connection, project, match["name"])
-        if (match := _PLACED.fullmatch(asked)) and _SETTING.fullmatch(match["name"]):
+        if (match := _PLACED.fullmatch(asked)) and _is_setting(connection, project.id, match["name"]):
             return _mentions(connection, project, match["name"])
         if match := _FILE.fullmatch(asked):
             return _files(connection, project, match["name"])
@@ -86,15 +88,24 @@ def formal_answer(connection: apsw.Connection, project: CodeProject, question: s
     return None
 
 
+def _is_setting(connection: apsw.Connection, project: str, name: str) -> bool:
+    return _SETTING.fullmatch(name) is not None or is_value(queries.find(connection, project, name))
+
+
 def _returned(connection: apsw.Connection, project: CodeProject, name: str) -> KnownAnswer | None:
     """The signature, what the docstring says of the result, and the statements that return."""
     found = [
         each for each in queries.find(connection, project.id, name) if each.kind in ("function", "method")
     ]
     found.sort(key=lambda each: is_test(each.path))
+    sources = [
+        (place, lines_of(Path(project.path), place.path, place.line, place.end_line))
+        for place in found[:_MENTIONS]
+    ]
+    # Declarations alone, such as the overloads of Python and TypeScript, only where there is nothing else.
+    whole = [(place, source) for place, source in sources if "".join(source[-1:]).rstrip()[-3:] != "..."]
     lines: list[Cited | str] = []
-    for place in found[:_FILES]:
-        source = lines_of(Path(project.path), place.path, place.line, place.end_line)
+    for place, source in (whole or sources)[:_FILES]:
         said = [line.strip() for line in source if _SAYS_RESULT.match(line)]
         returned = [
             (number, line.strip())
@@ -110,8 +121,8 @@ def _returned(connection: apsw.Connection, project: CodeProject, name: str) -> K
             lines.append("- It has no statement that returns a value.")
         if len(returned) > _SHOWN:
             lines.append(f"- and {len(returned) - _SHOWN} more statements that return")
-    if len(found) > _FILES:
-        lines.append(f"{len(found) - _FILES} more functions have this name.")
+    if len(whole or found) > _FILES:
+        lines.append(f"{len(whole or found) - _FILES} more functions have this name.")
     return numbered(lines) if found else None
 
 
@@ -125,7 +136,9 @@ def _mentions(connection: apsw.Connection, project: CodeProject, name: str) -> K
             if exact.search(line):
                 late = is_test(hit.path) * 2 + bool(_HISTORY.search(hit.path))
                 # A heading or an assignment says more than a use.
-                first = not re.match(rf"\W*{re.escape(name)}\W*(=|:|$)", line)
+                end = "=(?!=)|:|$" if hit.kind == "document" else "=(?!=)|:"
+                set_here = rf"(?:export |const |let |var |self\.|this\.|\W)*{re.escape(name)}\W*?({end})"
+                first = not re.match(set_here, line)
                 found[hit.path, number] = (late, first), line.strip()[:200], hit.path
     if not found:
         return None
@@ -213,7 +226,7 @@ def _quotations(root: Path, hit: Hit, weights: dict[str, float], hints: Sequence
 
     document = hit.kind == "document"
     heading = lines[0].strip("#*`= \t") if document else lines[0].strip()
-    above = _words(f"{hit.path} {heading}" if document else heading)
+    above = _words(f"{hit.path} {_title(root, hit.path)} {heading}" if document else heading)
     found = []
     for start, line in enumerate(lines):
         if not line.strip() or (start and lines[start - 1].strip()):
@@ -221,12 +234,20 @@ def _quotations(root: Path, hit: Hit, weights: dict[str, float], hints: Sequence
         block = _block(lines, start)
         if document and not start and sum(bool(_WORD.search(each)) for each in block) < 2:
             continue  # a heading without a text
+        if document and hit.line + start == 1 and line == "---":
+            continue  # what a program reads, before the document
         there = _words("\n".join(block))
         hinted = sum(_has(there, word) for word in hints) / max(1, len(hints))
         score = share(there | above) + 0.2 * share(there) + 0.1 * share(_words(line)) + 0.1 * hinted
         score += _HEADING * share(above)
         found.append(Quotation(share(there | above), score, hit.path, hit.line + start, heading, block))
     return found
+
+
+def _title(root: Path, path: str) -> str:
+    """The first heading of a document."""
+    found = headings(lines_of(root, path, 1, _HEAD_LINES), language_of(path) or "")
+    return next((each.text for each in found if each.text), "")
 
 
 def _block(lines: Sequence[str], start: int) -> list[str]:

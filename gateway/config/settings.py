@@ -46,6 +46,9 @@ class ModelSettings(Struct, frozen=True, forbid_unknown_fields=True):
     name: str = "hearth-demo"
     # Other names that requests may use for it.
     aliases: list[str] = []
+    # Paths of GGUF files with LoRA adapters of this model, relative to the configuration file. A request names one as
+    # MODEL:FILE, without the file's ending.
+    adapters: list[str] = []
     # KV cache cells, shared by all sequences, at least 512. 0: the catalog's value for the model, else 8192; fewer if
     # memory is short.
     context: Annotated[int, Meta(ge=0, le=1_048_576)] = 0

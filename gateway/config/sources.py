@@ -10,7 +10,7 @@ import os
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 from msgspec import Struct
@@ -97,24 +97,27 @@ def _build(given: Mapping[str, _Given], env: Mapping[str, str]) -> LoadedSetting
     for key in FIELDS:
         item = given.get(key)
         if key == "data_dir":
-            tree[key] = _data_dir(item) if item else default_data_dir(env)
+            given_dir = item and str(convert_value(key, item.value, item.origin, text=item.text))
+            tree[key] = _path(key, item, given_dir) if item and given_dir else default_data_dir(env)
         elif item is not None:
             section, _, name = key.partition(".")
-            tree.setdefault(section, {})[name] = convert_value(key, item.value, item.origin, text=item.text)
+            value = convert_value(key, item.value, item.origin, text=item.text)
+            if key == "model.adapters":
+                value = [str(_path(key, item, text)) for text in cast("list[str]", value)]
+            tree.setdefault(section, {})[name] = value
         origins[key] = item.origin if item else "default"
     # msgspec cannot convert to Path; the hook passes the Path through.
     settings = msgspec.convert(tree, Settings, dec_hook=lambda _type, value: value)
     return LoadedSettings(settings, origins)
 
 
-def _data_dir(item: _Given) -> Path:
-    text = str(convert_value("data_dir", item.value, item.origin, text=item.text))
+def _path(key: str, item: _Given, text: str) -> Path:
     try:
         text.encode()
         return ((item.base or Path.cwd()) / Path(text).expanduser()).resolve()
     except (OSError, RuntimeError, ValueError) as error:  # a loop of links, an unknown ~user, NUL, no UTF-8
         raise ConfigurationError(
-            f"`data_dir` ({item.origin}) is not a usable path: {error}", param="data_dir"
+            f"`{key}` ({item.origin}) is not a usable path: {error}", param=key
         ) from None
 
 

@@ -6,6 +6,7 @@ assistant's; ``<?`` is a reply that the model writes. ``## date time`` is a sile
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
@@ -83,24 +84,48 @@ def is_dialogue(path: Path) -> bool:
     return path.is_dir() or (path.is_file() and b"\nlog = " in path.read_bytes())
 
 
-def load_dialogues(path: Path) -> list[Dialogue]:
-    """The dialogues of a folder or file, each under every policy. Raises ConfigurationError that names the error."""
+def load_dialogues(path: Path, messages: int | None = None) -> list[Dialogue]:
+    """The dialogues of a folder or file, or their first ``messages``, each under every policy.
+
+    Raises ConfigurationError that names the error.
+    """
     found: list[Dialogue] = []
+    cut = "" if messages is None else f" {messages}"
     for file in sorted(path.glob("*.toml")) if path.is_dir() else [path]:
         try:
             read = msgspec.toml.decode(file.read_bytes(), type=_Document)
             log = list(_spoken(read.log))
             _check(read, log)
+            if messages is not None:
+                read, log = _begun(read, log, messages)
         except (OSError, UnicodeDecodeError, msgspec.DecodeError, ValueError, re.error) as error:
             raise ConfigurationError(f"cannot read the dialogue {file}: {error}") from None
         found += [
             Dialogue(
-                id=f"{file.stem} {policy}", category=policy, text=read.title, policy=policy, kind=read.kind, log=log,
-                planted=read.planted, tasks=read.tasks, secrets=read.secrets,
+                id=f"{file.stem} {policy}{cut}", category=policy, text=read.title, policy=policy, kind=read.kind,
+                log=log, planted=read.planted, tasks=read.tasks, secrets=read.secrets,
             )
             for policy in get_args(PolicyName)
         ]  # fmt: skip
     return found
+
+
+def _begun(read: _Document, log: Sequence[Spoken], messages: int) -> tuple[_Document, list[Spoken]]:
+    """The first messages, the items and secrets in them, and the tasks of which no later message speaks."""
+    counts = itertools.accumulate(line.at is None for line in log)
+    cut = next((place for place, count in enumerate(counts) if count > messages), len(log))
+    said, later = ("\n".join(line.text for line in part) for part in (log[:cut], log[cut:]))
+
+    def speaks(text: str, title: Sequence[str]) -> bool:
+        return all(re.search(pattern, text, re.IGNORECASE) for pattern in title)
+
+    kept = msgspec.structs.replace(
+        read,
+        planted=[item for item in read.planted if item.said in said],
+        secrets=[secret for secret in read.secrets if secret in said],
+        tasks=[task for task in read.tasks if speaks(said, task.title) and not speaks(later, task.title)],
+    )
+    return kept, list(log[:cut])
 
 
 def _spoken(log: str) -> Iterator[Spoken]:

@@ -172,7 +172,6 @@ MEASURES: Mapping[str, Measure] = {
     "lines_right": _share(_is_line, lambda row: row.right),
     "planted_in_prompt": _planted("in_prompt"),
     "planted_in_prompt_when_asked": _planted("when_asked"),
-    "planted_answered": _planted("answered"),
     "evidence_recall_at_5": _planted("first_five"),
     "planted_in_facts": _planted("in_facts"),
     "task_states_right": _tasks_right,

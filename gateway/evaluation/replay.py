@@ -10,6 +10,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import aclosing
+from functools import partial
 from pathlib import Path
 from uuid import uuid4
 
@@ -27,15 +28,17 @@ from gateway.memory.pace import Pace
 from gateway.memory.service import Conversations
 from gateway.memory.summaries.keep import invented, wrong_pair
 from gateway.store.db import Database
-from gateway.store.memory.conversations import Conversation, add_conversation
+from gateway.store.memory.conversations import Conversation, add_conversation, get_conversation
 from gateway.store.memory.facts import list_facts
-from gateway.store.memory.messages import StoredMessage, page_of_messages
+from gateway.store.memory.messages import NewMessage, StoredMessage, add_message, page_of_messages
+from gateway.store.memory.rounds import mark_failed
 from gateway.store.memory.summaries import EXTRACT, list_summaries
 from gateway.store.memory.tasks import list_tasks
 from gateway.store.request_log import RequestRecord, add_record
 
 _PACE = 20.0  # seconds between messages
 _ANSWER_TOKENS = 40
+_STEP = 40  # lines between two reports
 _NEAR = 200  # characters: the patterns of an item stand together
 _MOST = 10_000  # rows
 _LOG = {"max_records": _MOST, "max_record_bytes": 2**30}
@@ -45,10 +48,12 @@ _ROUND = re.compile(r"(?<=: )round \d+: ")
 
 
 class ReplayEvaluator:
-    """Replays each dialogue in a database of its own. ``parts`` are changed accordingly."""
+    """Replays each dialogue in a database of its own, and tells ``show`` how far it is. ``parts`` are changed
+    accordingly."""
 
-    def __init__(self, parts: MemoryParts) -> None:
+    def __init__(self, parts: MemoryParts, show: Callable[[str], None]) -> None:
         self._parts = parts
+        self._show = show
 
     async def run(self, dialogues: Sequence[Question]) -> AsyncIterator[Row]:
         """Yield a row per dialogue, in order. Raises HearthError if the memory cannot read one."""
@@ -59,7 +64,7 @@ class ReplayEvaluator:
                 database = Database(Path(folder) / "hearth.db")
                 database.open()
                 try:
-                    kept = await _Replay(self._parts, database, dialogue).run(Path(folder))
+                    kept = await _Replay(self._parts, database, dialogue, self._show).run(Path(folder))
                 finally:
                     database.close()
             yield Row(
@@ -73,7 +78,10 @@ class ReplayEvaluator:
 
 
 class _Replay:
-    def __init__(self, parts: MemoryParts, database: Database, dialogue: Dialogue) -> None:
+    def __init__(
+        self, parts: MemoryParts, database: Database, dialogue: Dialogue, show: Callable[[str], None]
+    ) -> None:
+        self._show = show
         self._now = 0.0
         self._records: list[RequestRecord] = []
         self._waited: list[float] = []
@@ -100,8 +108,14 @@ class _Replay:
     async def run(self, folder: Path) -> Kept:
         await self._parts.database.write(lambda c: add_conversation(c, self._talk))
         await self._service.start(Supervision())
+        begun = time.monotonic()
         try:
             for number, line in enumerate(self._dialogue.log):
+                if number % _STEP == 0:
+                    self._show(
+                        f"{self._dialogue.id}: line {number} of {len(self._dialogue.log)}, "
+                        f"{len(self._records)} calls, {time.monotonic() - begun:.0f} s"
+                    )
                 if line.at is not None:
                     await wait_for_jobs(self._parts.database, self._talk)
                     self._now = line.at
@@ -114,21 +128,17 @@ class _Replay:
         finally:
             await self._service.close()
 
-    async def _say(self, line: Spoken, reply: bool) -> str:
-        """Send a message; return the reply of the model, if there is to be one."""
+    async def _say(self, line: Spoken, reply: bool) -> None:
         call = PostCall(
             id=str(uuid4()), conversation=self._talk, text=line.text, speaker=line.speaker, role=line.role,
             reply=reply, max_tokens=_ANSWER_TOKENS,
         )  # fmt: skip
-        begun, waits, text = time.monotonic(), True, ""
+        begun, waits = time.monotonic(), True
         async with aclosing(self._service.post(call)) as events:
             async for event in events:
                 if waits and isinstance(event, BudgetKnown | Done):
                     self._waited.append(time.monotonic() - begun)
                     waits = False
-                if isinstance(event, Done) and event.message is not None:
-                    text = event.message.text
-        return text
 
     async def _scored(self, folder: Path) -> Kept:
         dialogue, database = self._dialogue, self._parts.database
@@ -166,7 +176,7 @@ class _Replay:
         foreign = [
             found for text in [*written, *(fact.text for fact in facts)] for found in _foreign(said, text)
         ]
-        asked, answers = await self._asked()
+        asked = await self._asked()
         stale += [
             f"asked: {item.asked}"
             for item, text in zip(dialogue.planted, asked, strict=True)
@@ -178,9 +188,6 @@ class _Replay:
             in_prompt=sum(bool(places(prompt, item.has)) for item in dialogue.planted),
             when_asked=sum(
                 bool(places(text, item.has)) for item, text in zip(dialogue.planted, asked, strict=True)
-            ),
-            answered=sum(
-                bool(places(text, item.has)) for item, text in zip(dialogue.planted, answers, strict=True)
             ),
             first_five=sum(0 < rank <= 5 for rank in ranks),
             in_facts=sum(any(places(fact, item.has) for fact in learned) for item in dialogue.planted),
@@ -208,15 +215,22 @@ class _Replay:
         found = await self._service.history.search(_OWNER, self._talk.id, item.asked)
         return next((place for place, seq in enumerate(found, 1) if seq in wanted), 0)
 
-    async def _asked(self) -> tuple[list[str], list[str]]:
-        """The prompts of the questions, without these, and the answers."""
-        prompts, answers = [], []
+    async def _asked(self) -> list[str]:
+        """The prompts of the questions, without these. Each is asked in the state after the dialogue."""
+        prompts = []
+        database = self._parts.database
+        talk = await database.read(lambda c: get_conversation(c, self._talk.id, _OWNER))
         for item in self._dialogue.planted:
-            answers.append(_plain(await self._say(Spoken(item.asked), reply=True)))
-            messages = msgspec.to_builtins(self._records[-1].generations[-1].messages)
+            question = NewMessage(
+                id=str(uuid4()), conversation=talk.id, role="user", speaker="", text=item.asked, tokens=-1,
+                redactions=0, created_at=self._now,
+            )  # fmt: skip
+            await database.write(partial(add_message, message=question))
+            messages = msgspec.to_builtins((await self._service.context(talk)).composition.messages)
             text = "\n".join(_text(each["content"]) for each in messages)
             prompts.append(_plain(text).replace(_plain(item.asked), ""))
-        return prompts, answers
+            await database.write(partial(mark_failed, conversation=talk.id, failed=True, message=question.id))
+        return prompts
 
 
 def _text(content: str | list[dict[str, str]]) -> str:

@@ -22,7 +22,6 @@ _OF_A_TYPE = (
     "task_changes_made",
     "planted_in_prompt",
     "planted_in_prompt_when_asked",
-    "planted_answered",
     "evidence_recall_at_5",
     "planted_in_facts",
     "task_states_right",

@@ -29,7 +29,7 @@ class Kept(Struct, frozen=True, kw_only=True):
     """What the memory has kept of a dialogue.
 
     Of the ``planted`` items: ``in_prompt`` of the message after it, ``when_asked`` in the prompt of the question,
-    ``answered``, ``first_five`` of a search, ``in_facts``. ``stale``: shown as current though superseded. ``invented``:
+    ``first_five`` of a search, ``in_facts``. ``stale``: shown as current though superseded. ``invented``:
     in summaries or facts and nowhere in the log. ``leaked``: secrets in files. ``waited``: seconds until each message
     was stored, or its prompt made.
     """
@@ -38,7 +38,6 @@ class Kept(Struct, frozen=True, kw_only=True):
     planted: int
     in_prompt: int
     when_asked: int
-    answered: int
     first_five: int
     in_facts: int
     missing: list[str]  # of ``when_asked``

@@ -191,6 +191,7 @@ def model_info(link: HostLink) -> ModelInfo:
         description=ready.description,
         fingerprint=ready.fingerprint,
         dimensions=ready.dimensions,
+        adapters=ready.adapters,
     )
 
 

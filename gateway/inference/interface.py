@@ -57,6 +57,7 @@ class GenerateCall(Struct, frozen=True, kw_only=True):
     prompt_logprobs: bool = False
     template_variables: dict[str, Any] = {}
     thought_tokens: int | None = None
+    adapter: str = ""
     keep_alive: KeepAlive = None
 
     @property
@@ -74,6 +75,7 @@ class GenerateCall(Struct, frozen=True, kw_only=True):
         given |= {
             "template_variables": self.template_variables or None,
             "thought_tokens": self.thought_tokens,
+            "adapter": self.adapter or None,
         }
         if self.tools:
             given |= {"tools": msgspec.to_builtins(self.tools), "tool_choice": self.tool_choice}
@@ -103,6 +105,7 @@ class ModelInfo(Struct, frozen=True, kw_only=True):
     description: str = ""
     fingerprint: str = ""
     dimensions: int = 0  # of an embedding model's vectors
+    adapters: dict[str, str] = {}  # checksums of the loaded LoRA adapters, by name
 
     @property
     def context(self) -> int:

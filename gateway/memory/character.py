@@ -11,7 +11,6 @@ import apsw
 import msgspec
 import structlog
 
-from gateway.base.aio import KeyedLocks
 from gateway.memory.compose import HEADINGS, Composition, readable
 from gateway.memory.context import ContextBuilder, MemoryParts
 from gateway.memory.planning.budget import time_zone
@@ -104,7 +103,9 @@ class Reflector:
         self._parts = parts
         self._places = places  # of summaries that are written at once
         self._builder = builder
-        self._turns = KeyedLocks()  # by assistant: several of its conversations may end at once
+        self._turns = parts.database.peers.locks(
+            "assistant"
+        )  # several: several of its conversations may end at once
 
     async def run(self, conversation: Conversation) -> None:
         """Reflect for each assistant that gets the conversation's summaries. Raises what the inference raises."""

@@ -26,6 +26,8 @@ from gateway.store.memory.jobs import add_job
 from gateway.store.memory.messages import StoredMessage
 from gateway.store.memory.rounds import Round, mark_failed
 
+_FORGET = "forget"  # an event
+
 
 class Edits:
     """``alone`` locks a conversation against messages and jobs and gives its current row."""
@@ -43,6 +45,8 @@ class Edits:
         self._hub = hub
         self._secrets = secrets
         self._alone = alone
+        self._peers = parts.database.peers
+        self._peers.hear(_FORGET, self._forgotten)
 
     async def change(
         self, conversation: Conversation, fields: Mapping[str, Any], redactions: int
@@ -94,17 +98,14 @@ class Edits:
             await self._parts.database.write(
                 lambda c: erase_conversation(c, conversation.id, conversation.owner)
             )
-            self._compactor.forget(conversation.id)
-            self._secrets.drop(conversation.id)
+            self._drop(conversation.id)
             self._hub.publish(conversation.id, "erased")
-        await self._parts.database.truncate_log()
-        await self._parts.inference.forget(conversation.owner)
+        await self.forget_text(conversation.owner, conversation.id)
 
     async def erase_assistant(self, assistant: Assistant) -> None:
         """Erase an assistant with its biographies and reflections, from the disk too."""
         await self._parts.database.write(lambda c: delete_assistant(c, assistant))
-        await self._parts.database.truncate_log()
-        await self._parts.inference.forget(assistant.owner)
+        await self.forget_text(assistant.owner)
 
     async def forget(self, conversation: Conversation, speaker: str) -> int:
         """Erase a speaker's messages and everything derived from them, from the disk too; returns their number."""
@@ -116,9 +117,23 @@ class Edits:
             return gone
 
         async with self._alone(conversation):
-            self._compactor.forget(conversation.id)
-            self._secrets.drop(conversation.id)
+            self._drop(conversation.id)
             gone = await self._parts.database.write(forget)
-        await self._parts.database.truncate_log()
-        await self._parts.inference.forget(conversation.owner)
+        await self.forget_text(conversation.owner, conversation.id)
         return gone
+
+    def _drop(self, conversation: str) -> None:
+        """Drop the conversation's text from memory."""
+        self._compactor.forget(conversation)
+        self._secrets.drop(conversation)
+
+    async def forget_text(self, owner: str, conversation: str = "") -> None:
+        """Erase what was deleted from the disk, and from the memory and caches of every gateway."""
+        self._peers.tell(_FORGET, owner, conversation)
+        await self._parts.database.truncate_log()
+        await self._parts.inference.forget(owner)
+
+    async def _forgotten(self, owner: str, body: bytes) -> None:
+        """Another gateway has erased something."""
+        self._drop(msgspec.json.decode(body, type=str))
+        await self._parts.inference.forget(owner)

@@ -23,6 +23,7 @@ class PostCall(Struct, frozen=True, kw_only=True):
     speaker: str = ""
     message_id: str | None = None
     lane: Lane = "interactive"
+    adapter: str = ""  # for the reply alone
     max_tokens: int | None = None
     role: MessageRole = "user"
     failed: bool = False

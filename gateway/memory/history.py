@@ -61,6 +61,7 @@ _MOST_SIMILAR = 50  # hits by vector alone
 _PAIR_SHARE = 0.5
 # A question is no evidence, least of all when it is asked again.
 _QUESTION_SHARE = 0.4
+_FORM_SHARE = 0.1
 _USUAL_LENGTH = 300  # characters; longer messages have more words by chance
 _HITS = 2
 _CANDIDATES = 32
@@ -255,8 +256,15 @@ def ranked(connection: apsw.Connection, within: Within, asked: str) -> list[Mess
         for seq in theirs & scores.keys():
             scores[seq] += weight
             weights[seq] += weight
+    asks = set(spoken)
     hits = [
-        MessageMatch(seq, score * _standing(texts[seq]), weights[seq] / whole if whole else 0.0, weights[seq])
+        MessageMatch(
+            seq,
+            # The same forms, of plain words too: "hives" and "I have" for "How many hives do I have?".
+            score * _standing(texts[seq]) * (1 + _FORM_SHARE * len(asks & {*_words(texts[seq])}) / len(asks)),
+            weights[seq] / whole if whole else 0.0,
+            weights[seq],
+        )
         for seq, score in scores.items()
     ]
     return sorted(hits, key=lambda hit: (-hit.score, -hit.seq))

@@ -8,7 +8,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+import msgspec
 from msgspec import Struct
+
+from gateway.base.peers import Peers
 
 # A slower listener loses the oldest news and gets their number.
 _BUFFERED = 256
@@ -46,14 +49,24 @@ class Listener:
 
 
 class Hub:
-    """Delivers news to the current listeners of a conversation."""
+    """Delivers news to the current listeners of a conversation, in every gateway; ``topic`` is that of the events."""
 
-    def __init__(self) -> None:
+    def __init__(self, peers: Peers, topic: str) -> None:
+        self._peers, self._topic = peers, topic
         self._listeners: defaultdict[str, set[Listener]] = defaultdict(set)
+        peers.hear(topic, self._heard)
 
     def publish(self, conversation: str, kind: str, **detail: Any) -> None:
+        news = News(kind, detail)
+        self._deliver(conversation, news)
+        self._peers.tell(self._topic, conversation, news)
+
+    async def _heard(self, conversation: str, body: bytes) -> None:
+        self._deliver(conversation, msgspec.json.decode(body, type=News))
+
+    def _deliver(self, conversation: str, news: News) -> None:
         for listener in self._listeners.get(conversation, ()):
-            listener.put(News(kind, detail))
+            listener.put(news)
 
     @asynccontextmanager
     async def listen(self, conversation: str) -> AsyncIterator[Listener]:

@@ -31,6 +31,7 @@ _KINDS: dict[str, Kind] = {
     "tasks": "tasks",
     "objective": "tasks",
     "checklist": "tasks",
+    "steps": "tasks",
     "step": "tasks",
 }
 
@@ -76,11 +77,13 @@ class MemoryModel:
         messages: list[Message] | None = None,
         again: int = 0,
         following: int = 0,
+        request: str = "",
     ) -> tuple[str, bool]:
         """The model's output, and whether the model ended it by itself.
 
         ``messages`` hold the prompt when it is not the whole call. Each ``again`` raises the temperature.
-        ``following`` is how many calls like this one come after it, for the estimate of the time left.
+        ``following`` is how many calls like this one come after it, for the estimate of the time left. ``request`` is
+        the id of its record, by default a new one.
         """
         prompt = filled.prompt
         sampling = prompt.sampling
@@ -88,7 +91,7 @@ class MemoryModel:
             warmer = max(0.3, sampling.temperature + 0.2 * again)
             sampling = msgspec.structs.replace(sampling, temperature=warmer)
         call = GenerateCall(
-            id=f"memory-{uuid4().hex[:12]}",
+            id=request or f"memory-{uuid4().hex[:12]}",
             messages=messages or prompt.render(**filled.variables),
             max_tokens=min(max_tokens, prompt.max_tokens or max_tokens),
             sampling=sampling,
@@ -180,7 +183,7 @@ class MemoryModel:
                 text=text_of(call.messages[-1]) if replying and call.messages else prompt.name,
                 answer=clean(recorder.text),
                 owner=self.owner,
-                model=self.model,
+                model=f"{self.model}:{call.adapter}" if call.adapter else self.model,
                 error=problem,
                 details={"conversation": self.conversation, "prompt_place": filled.place},
                 generations=[msgspec.structs.replace(made, output=clean(made.output))],

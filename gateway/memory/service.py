@@ -17,7 +17,7 @@ import apsw
 import msgspec
 import structlog
 
-from gateway.base.aio import KeyedLocks, finish
+from gateway.base.aio import finish
 from gateway.base.errors import NotFoundError, OverloadedError
 from gateway.base.redact import redact, take_secrets_aside
 from gateway.base.supervised import Supervision
@@ -65,6 +65,7 @@ from gateway.store.memory.messages import (
     StoredMessage,
     add_message,
     find_message,
+    line_before,
     reply_to,
 )
 from gateway.store.memory.summaries import add_summary
@@ -83,7 +84,7 @@ class Conversations:
 
     def __init__(self, parts: MemoryParts, project: BlockSource = no_blocks) -> None:
         self._parts = parts
-        self._hub = Hub()
+        self._hub = Hub(parts.database.peers, "news")
         facts, tasks = Facts(parts, self._hub), TaskKeeper(parts, self._hub)
         self._notes = {"facts": facts.note, "tasks": tasks.note}
         self.history = History(parts.database, parts.inference, parts.settings, parts.queries)
@@ -102,7 +103,7 @@ class Conversations:
             self._fresh = FreshSummaries(parts, self._compactor)
             self._handlers["fresh"] = self._fresh_job
         self._worker = Worker(parts.database, {"compact": self._compact_job, **self._handlers})
-        self.turns = KeyedLocks()  # by conversation: one message or change at a time
+        self.turns = parts.database.peers.locks("turn")  # by conversation: one message or change at a time
 
     async def start(self, supervision: Supervision) -> None:
         await self._worker.start(supervision)
@@ -245,6 +246,7 @@ class Conversations:
             sampling=self._builder.reply_sampling(),
             lane=call.lane,
             owner=conversation.owner,
+            adapter=call.adapter,
         )
         disclosed = None
         if withheld is not None:
@@ -287,18 +289,19 @@ class Conversations:
         the conversation has continued.
         """
         parts, conversation = self._parts, call.conversation
-        text, removed = await take_secrets_aside(call.text)
-        redactions = len(removed)
+        name = call.message_id or str(uuid4())
+        asked = await parts.database.read(lambda c: line_before(c, name, conversation.id))
+        text, removed = await take_secrets_aside(call.text, asked)
         speaker, more = redact(call.speaker)
         [tokens] = await parts.inference.count([line_text(call.role, speaker, text)])
         new = NewMessage(
-            id=call.message_id or str(uuid4()),
+            id=name,
             conversation=conversation.id,
             role=call.role,
             speaker=speaker,
             text=text,
             tokens=tokens,
-            redactions=redactions + more,
+            redactions=len(removed) + more,
             created_at=self._parts.clock(),
             failed=call.failed,
         )
@@ -306,9 +309,7 @@ class Conversations:
         noted: dict[str, list[str]] = {}
 
         def store(connection: apsw.Connection) -> tuple[StoredMessage, StoredMessage | None]:
-            get_conversation(
-                connection, conversation.id, conversation.owner
-            )  # raises if it was erased meanwhile
+            get_conversation(connection, conversation.id, conversation.owner)  # raises if it was erased
             known = find_message(connection, new.id, conversation.id)
             if known is not None and (known.role, known.text) == (new.role, new.text):
                 return known, reply_to(connection, known) if call.reply else None

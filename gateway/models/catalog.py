@@ -88,6 +88,11 @@ class ResolvedModel(Struct, frozen=True, kw_only=True):
     kind: Kind = "chat"
     prompts: TaskPrompts = TaskPrompts()  # of an embedding model
     dimensions: int | None = None  # of the vectors to keep; None: all
+    adapters: dict[str, Path] = {}  # files of LoRA adapters by the names that requests give
+
+    def named(self, adapter: str) -> str:
+        """The name of the model with an adapter; "" for none."""
+        return f"{self.name}:{adapter}" if adapter else self.name
 
     @property
     def context_length(self) -> int:
@@ -125,6 +130,7 @@ class ModelRow(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     repo: str | None = None
     kind: Kind = "chat"
     size_bytes: int | None = None  # None: read from the file
+    token_bytes: int = 0  # bytes of weights that a token needs, for a mixture of experts; 0: all
     ram_bytes: int | None = None
     sha256: str | None = None  # None: the hub's own checksum is used
     notice: str | None = None
@@ -197,7 +203,10 @@ def resolve_model(settings: Settings, catalog: Catalog | None = None) -> Resolve
     if settings.upstream.urls:
         return upstream_model(settings.upstream.model, "chat", settings.upstream.context)
     wanted = _Wanted(settings.model.name, settings.model.context, "chat", settings.data_dir)
-    return _resolve(wanted, catalog or Catalog.load())
+    model = _resolve(wanted, catalog or Catalog.load())
+    adapters = {path.stem: path for path in map(Path, settings.model.adapters)}
+    ram = sum(int(path.stat().st_size * _WEIGHTS_FACTOR) for path in adapters.values() if path.is_file())
+    return msgspec.structs.replace(model, adapters=adapters, ram_bytes=model.ram_bytes + ram)
 
 
 def tokenizer_settings(settings: Settings) -> Settings | None:
@@ -206,7 +215,7 @@ def tokenizer_settings(settings: Settings) -> Settings | None:
     if not (name and settings.upstream.urls):
         return None
     small = {"context": 512, "parallel": 1, "threads": 1, "snapshot_bytes": 0, "shared_snapshot_bytes": 0}
-    model = msgspec.structs.replace(settings.model, name=name, **small)
+    model = msgspec.structs.replace(settings.model, name=name, adapters=[], **small)
     return msgspec.structs.replace(settings, model=model, upstream=UpstreamSettings())
 
 

@@ -9,7 +9,8 @@ import apsw
 import msgspec
 
 from gateway.base.errors import InvalidRequestError
-from gateway.runs.checklist import MAX_TITLE, PlannedItem, items_of_lines
+from gateway.runs.planning.checklist import items_of_lines
+from gateway.runs.planning.items import MAX_TITLE, PlannedItem
 from gateway.runs.tool import Toolbox
 from gateway.store.memory.approvals import Pattern, add_approval
 from gateway.store.memory.jobs import add_job, make_due
@@ -21,6 +22,7 @@ from gateway.store.memory.runs import (
     TaskRun,
     answer_breakpoint,
     begin_step,
+    end_runs,
     end_step,
     items_of,
     run_of,
@@ -33,9 +35,15 @@ Answer = str | list[str]
 
 
 def give_answer(
-    connection: apsw.Connection, task: str, owner: str, number: int | None, value: Answer, tools: Toolbox
+    connection: apsw.Connection,
+    task: str,
+    owner: str,
+    number: int | None,
+    value: Answer,
+    tools: Toolbox,
+    request: str,
 ) -> TaskRun:
-    """Answer the task's open BREAKPOINT, or the one with that id.
+    """Answer the task's open BREAKPOINT, or the one with that id. A step that it ends is ``request`` in the log.
 
     Raises NotFoundError (no run of this owner), RunConflictError (none open, answered already, expired),
     InvalidRequestError (not a possible answer).
@@ -44,7 +52,7 @@ def give_answer(
     found = _open(view, number, now)
     value = checked_answer(found, value)
     answer_breakpoint(connection, found, value, now)
-    _apply(connection, view, found, value, tools, now)
+    _apply(connection, view, found, value, tools, now, request)
     return run_of(connection, task, owner).run
 
 
@@ -76,7 +84,10 @@ def _open(view: RunView, number: int | None, now: float) -> Breakpoint:
     if found is None:
         raise RunConflictError(f"`{view.task.id}` has no such open BREAKPOINT", code="no_breakpoint")
     if found.answered_at is not None:
-        raise RunConflictError(f"BREAKPOINT {found.id} was answered already", code="already_answered")
+        now_asked = f"; BREAKPOINT {later.id} waits now" if (later := view.waiting_for) else ""
+        raise RunConflictError(
+            f"BREAKPOINT {found.id} was answered already{now_asked}", code="already_answered"
+        )
     if not found.open or now >= found.expires_at:
         raise RunConflictError(
             f"BREAKPOINT {found.id} has expired; `hearth tasks resume {view.task.id}` asks again",
@@ -86,20 +97,25 @@ def _open(view: RunView, number: int | None, now: float) -> Breakpoint:
 
 
 def _apply(
-    connection: apsw.Connection, view: RunView, found: Breakpoint, value: Answer, tools: Toolbox, now: float
+    connection: apsw.Connection,
+    view: RunView,
+    found: Breakpoint,
+    value: Answer,
+    tools: Toolbox,
+    now: float,
+    request: str,
 ) -> None:
     run, item = view.run, next((each for each in view.items if each.id == found.item), None)
     if value == "cancel" and found.kind != "question":
-        save_run(connection, msgspec.structs.replace(run, state="cancelled"), "cancelled", now)
+        end_runs(connection, run.task, run.owner, now)
         return
     match found.kind:
         case "checklist" if view.task.level == "objective":
             lines = value if isinstance(value, list) else [value]
             for line in lines:
                 _add_below(connection, view.task, "task", now, title=line[:MAX_TITLE])
-        case "checklist" | "confirm" if isinstance(value, list) or found.kind == "checklist":
-            lines = value if isinstance(value, list) else [proposed_line(view.task.title)]
-            make_items(connection, view.task, items_of_lines(lines, tools), now)
+        case "checklist" | "confirm" if isinstance(value, list):
+            make_items(connection, view.task, items_of_lines(value, tools), now)
             run = msgspec.structs.replace(run, planned="user")
         case "limit":
             run = msgspec.structs.replace(
@@ -111,13 +127,13 @@ def _apply(
         case "question" if item is not None and item.tool is None:
             intent = Intent(item=item.id, tool="", arguments={"question": found.question}, hash="")
             step = begin_step(connection, run.id, intent, now)
-            end_step(connection, step, "answered", str(value), now)
+            end_step(connection, step, "answered", str(value), now, request=request)
             set_state(connection, item, "done", now)
         case "happened":
             [step] = [each.seq for each in view.steps if each.outcome is None]
             happened = value == "yes"
             text = "it happened" if happened else "it did not happen"
-            end_step(connection, step, "answered" if happened else "failed", text, now)
+            end_step(connection, step, "answered" if happened else "failed", text, now, request=request)
             if item is not None:
                 set_state(connection, item, "done" if happened else "open", now)
         case "approval" if found.pattern is not None and item is not None and value == "always":
@@ -128,11 +144,6 @@ def _apply(
         case _ if item is not None:
             set_state(connection, item, "open", now)
     proceed(connection, run, now)
-
-
-def proposed_line(title: str) -> str:
-    """The checklist that a user may take in place of the model's: reading does no harm."""
-    return f"ask_wiki: {title}"
 
 
 def proceed(connection: apsw.Connection, run: TaskRun, now: float) -> None:

@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from gateway.base.errors import InvalidRequestError
+from gateway.runs.planning.items import RESULT, line_of
 from gateway.runs.tool import Risk, RunTool, Toolbox
 from gateway.store.memory.approvals import ANY, Pattern
 from gateway.store.memory.runs import BreakpointKind, Intent, NewBreakpoint, RunStep, RunView
@@ -20,19 +21,18 @@ from gateway.store.memory.tasks import Task
 
 TEXT = {"type": "string", "minLength": 1, "maxLength": 4000}
 STEPS = {"type": "array", "minItems": 1, "maxItems": 12, "items": {"type": "string", "minLength": 1}}
-# A proposal, or other steps.
 YES_OR_STEPS = {"anyOf": [{"enum": ["yes", "cancel"]}, STEPS]}
+STEPS_OR_CANCEL = {"anyOf": [{"enum": ["cancel"]}, STEPS]}
 _ALL_RISKS = 3
 _RISKS: dict[Risk, str] = {
     "untrusted": "reads text of others",
     "private": "reads your data",
     "effect": "has an effect",
 }
-_RESULT = re.compile(r"\{\{(\d{1,3})\}\}")
 
 
 class Plan(Struct, frozen=True):
-    """The model is to write the checklist."""
+    """The model is to pick the steps."""
 
 
 class Do(Struct, frozen=True, kw_only=True):
@@ -69,13 +69,11 @@ def decide(view: RunView, tools: Toolbox) -> Move:
         return Do(intent=_intent_of(pending), again=pending)
     if not view.items:
         return Plan()
-    if (
-        run.planned == "model"
-        and view.task.archetype == "hybrid"
-        and not _answered(view, "confirm", "", "yes")
-    ):
-        lines = "\n".join(f"{number}. {item.title}" for number, item in enumerate(view.items, 1))
-        question = f"This is the checklist:\n{lines}\nCarry it out? Or write other steps, one a line."
+    if run.planned == "model" and not _answered(view, "confirm", "", "yes"):
+        lines = "\n".join(map(line_of, view.items))
+        question = (
+            f"This is what the model makes of it:\n{lines}\nIs this right? Or write other steps, one a line."
+        )
         return Ask(NewBreakpoint(item=None, kind="confirm", question=question, schema=YES_OR_STEPS))
     item = next((each for each in view.items if each.state not in ("done", "cancelled")), None)
     if item is None:
@@ -127,7 +125,7 @@ def _approved(view: RunView, item: Task, tool: RunTool, arguments: dict[str, Any
 def _pattern(item: Task, tool: RunTool) -> Pattern:
     """The calls of an item as it is written: any text in the places of results."""
     given: dict[str, Any] = (item.tool or {}).get("arguments", {})
-    texts = {name: _RESULT.sub(ANY, value) for name, value in given.items() if isinstance(value, str)}
+    texts = {name: RESULT.sub(ANY, value) for name, value in given.items() if isinstance(value, str)}
     return Pattern(tool=tool.name, version=tool.described, arguments=given | texts)
 
 
@@ -176,7 +174,7 @@ def _filled(view: RunView, item: Task) -> dict[str, Any]:
 
     given: dict[str, Any] = (item.tool or {}).get("arguments", {})
     return {
-        name: _RESULT.sub(result, value) if isinstance(value, str) else value for name, value in given.items()
+        name: RESULT.sub(result, value) if isinstance(value, str) else value for name, value in given.items()
     }
 
 

@@ -26,26 +26,31 @@ from gateway.memory.pace import Pace
 from gateway.memory.worker import JobPostponedError
 from gateway.models.prompts import PromptSet
 from gateway.models.served import ServedModel
-from gateway.runs.answers import make_items, proceed, proposed_line
-from gateway.runs.checklist import PlannedItem, items_of_model, model_schema
-from gateway.runs.decide import STEPS, YES_OR_STEPS, Ask, Do, Finish, asked, decide
+from gateway.runs.answers import make_items, proceed
+from gateway.runs.decide import STEPS_OR_CANCEL, Ask, Do, Finish, asked, decide
+from gateway.runs.planning.items import PlannedItem
+from gateway.runs.planning.known import known_in
+from gateway.runs.planning.written import items_by_model
+from gateway.runs.recorded import new_request, of_step, step_record
 from gateway.runs.starting import start_run
 from gateway.runs.tool import Calling, Toolbox, ToolOutput, as_data, fenced
 from gateway.store.db import Database
 from gateway.store.memory.jobs import Job, finish_job, put_back_job
+from gateway.store.memory.notices import add_notice, breakpoint_source
 from gateway.store.memory.runs import (
     NewBreakpoint,
+    RunConflictError,
+    RunStep,
     RunView,
     add_breakpoint,
-    add_notice,
     any_run,
     begin_step,
-    breakpoint_source,
     end_step,
-    open_below,
+    open_runs,
     save_run,
     set_item_state,
 )
+from gateway.store.memory.tasks import Archetype
 from gateway.store.request_log import RequestRecord
 
 log = structlog.get_logger(__name__)
@@ -137,12 +142,13 @@ class Runner:
         left = [task for task in view.items if task.state not in ("done", "cancelled")]
         if not view.items:
             question = f"Which tasks does {view.task.title!r} have? Write one a line."
-            new = NewBreakpoint(item=None, kind="checklist", question=question, schema=STEPS)
+            new = NewBreakpoint(item=None, kind="checklist", question=question, schema=STEPS_OR_CANCEL)
             self._stop(connection, view, new)
         elif not left:
             self._end(connection, view, "")
-        elif left[0].id not in open_below(connection, view.task.id, view.run.owner):
-            owner, archetype = view.run.owner, view.task.archetype
+        elif left[0].id not in {run.task for run in open_runs(connection, view.task.id, view.run.owner)}:
+            owner, strict = view.run.owner, "hybrid" in (view.task.archetype, left[0].archetype)
+            archetype: Archetype = "hybrid" if strict else view.task.archetype
             tools, limits = self._parts.tools, self._parts.settings
             try:
                 start_run(connection, limits, tools, left[0].id, owner, None, archetype)
@@ -171,12 +177,12 @@ class Runner:
 
     async def _carry_out(self, work: _Work, do: Do, job: Job) -> None:
         """The effect, then its outcome with the next job. Raises JobPostponedError of a tool that waits."""
-        view, began = work.view, time.monotonic()
-        output, problem = ToolOutput(""), None
+        view, began, begun_at = work.view, time.monotonic(), time.time()
+        output, problem, request = ToolOutput(""), None, new_request()
         limit = max(1.0, view.run.max_seconds - view.run.seconds)
         try:
             async with asyncio.timeout(limit):
-                output = await self._call(view, do, work.step)
+                output = await self._call(view, do, work.step, request)
         except HearthError as error:
             problem = error
         except JobPostponedError:
@@ -187,18 +193,25 @@ class Runner:
             )
         seconds = time.monotonic() - began
         clean, _ = redact(as_data(output.text, self._parts.settings.result_characters))
+        tool = self._parts.tools.find(do.intent.tool)
+        if tool is not None and not tool.recorded:
+            made = step_record(
+                request, view, work.step, do.intent, problem or clean, began_at=begun_at, seconds=seconds
+            )
+            await finish(self._parts.record(lambda: made))
 
         def store(connection: apsw.Connection) -> None:
             now = time.time()
             if problem is None:
-                tokens, request = output.tokens, output.request
+                tokens = output.tokens
                 end_step(
                     connection, work.step, "done", clean, now, tokens=tokens, seconds=seconds, request=request
                 )
                 set_item_state(connection, view.run, do.intent.item, "done", now)
                 self._go_on(connection, view, job)
                 return
-            end_step(connection, work.step, "failed", redact(problem.message)[0], now, seconds=seconds)
+            failed = redact(problem.message)[0]
+            end_step(connection, work.step, "failed", failed, now, seconds=seconds, request=request)
             self._after_failure(connection, view, do, problem, job)
 
         await finish(self._parts.database.write(store))
@@ -228,15 +241,31 @@ class Runner:
             self._stop(connection, current, asked("failed", question, ["retry", "skip", "cancel"], item=item))
             finish_job(connection, job)
 
-    async def _call(self, view: RunView, do: Do, step: int) -> ToolOutput:
+    async def replay(self, view: RunView, step: RunStep) -> str:
+        """What a step that only reads returns now; nothing is stored. Raises RunConflictError for any other."""
+        tool = self._parts.tools.get(step.tool) if step.tool else None
+        if tool is None or not tool.only_reads:
+            raise RunConflictError(
+                f"`{step.tool or 'ask'}` is not called again for a comparison: it does more than read",
+                code="not_reading",
+            )
+        calling = Calling(
+            owner=view.run.owner, task=view.run.task, source=f"{view.run.id} replay", request=new_request()
+        )
+        async with asyncio.timeout(view.run.max_seconds):
+            output = await tool.call(calling, tool.checked(step.arguments))
+        return redact(as_data(output.text, self._parts.settings.result_characters))[0]
+
+    async def _call(self, view: RunView, do: Do, step: int, request: str) -> ToolOutput:
         intent = do.intent
         if not intent.tool:
-            return await self._think(view, intent.arguments["question"])
+            return await self._think(view, intent.arguments["question"], step, request)
         tool = self._parts.tools.get(intent.tool)
-        calling = Calling(owner=view.run.owner, task=view.run.task, source=f"{view.run.id} step {step}")
+        source = f"{view.run.id} step {step}"
+        calling = Calling(owner=view.run.owner, task=view.run.task, source=source, request=request)
         return await tool.call(calling, tool.checked(intent.arguments))
 
-    async def _think(self, view: RunView, question: str) -> ToolOutput:
+    async def _think(self, view: RunView, question: str, step: int, request: str) -> ToolOutput:
         """The model's answer to a question of the checklist, with the results of earlier steps."""
         known = [step for step in view.steps if step.outcome in ("done", "answered")]
         each = _SHOWN_CHARACTERS // max(1, len(known))
@@ -246,20 +275,25 @@ class Runner:
             for step in known
         )
         values = {"results": results or "(none)", "task": view.task.title, "question": question}
-        written, tokens, request = await self._write(view, "step", values)
-        return ToolOutput(written.strip(), tokens, request)
+        written, tokens = await self._write(view, "step", values, step=step, request=request)
+        return ToolOutput(written.strip(), tokens)
 
     async def _plan(self, view: RunView, job: Job) -> None:
-        """Have the model write the checklist; ask for one if it is not usable."""
-        tools, began = self._parts.tools, time.monotonic()
-        values = {"tools": tools.text(view.task.title), "task": view.task.title}
+        """Have the model make the checklist of a title that the rules do not cover; ask for steps if it cannot."""
+        tools, title, began = self._parts.tools, view.task.title, time.monotonic()
+        known = await self._parts.database.read(lambda c: known_in(c, title))
         items: list[PlannedItem] = []
-        problem, tokens = "", 0
+        tokens, problem = 0, ""
+
+        async def write(prompt: str, values: dict[str, str], schema: dict[str, Any]) -> str:
+            nonlocal tokens
+            written, spent = await self._write(view, prompt, values, schema)
+            tokens += spent
+            return written
+
         try:
-            written, tokens, _ = await self._write(
-                view, "checklist", values, model_schema(tools, view.task.title)
-            )
-            items = items_of_model(written, view.task.title, tools)
+            asks = view.task.archetype == "hybrid"
+            items = await items_by_model(title, tools, known, write, asks=asks)
         except HearthError as error:
             if error.retry_after is not None:
                 raise
@@ -268,7 +302,7 @@ class Runner:
 
         def store(connection: apsw.Connection) -> None:
             current = any_run(connection, view.run.id)
-            if current is None or current.run.state != "running" or current.items:
+            if current is None or current.run.state != "running":
                 finish_job(connection, job)
                 return
             spent = msgspec.structs.replace(
@@ -277,16 +311,15 @@ class Runner:
                 seconds=current.run.seconds + seconds,
                 planned="" if problem else "model",
             )
-            if problem:
+            if current.items:  # the user wrote some meanwhile
+                proceed(connection, msgspec.structs.replace(spent, planned="user"), time.time())
+            elif problem:
                 question = (
-                    f"The model's checklist for {view.task.title!r} is not usable: {problem}. Do this instead: "
-                    f"{proposed_line(view.task.title)}? Or write other steps, one a line."
+                    f"{problem}. Write the steps of {title!r}, one a line, such as `ask_wiki: QUESTION`, "
+                    "`add_task: TITLE` or `ask: QUESTION` (to you)."
                 )
-                self._stop(
-                    connection,
-                    msgspec.structs.replace(current, run=spent),
-                    NewBreakpoint(item=None, kind="checklist", question=question, schema=YES_OR_STEPS),
-                )
+                new = NewBreakpoint(item=None, kind="checklist", question=question, schema=STEPS_OR_CANCEL)
+                self._stop(connection, msgspec.structs.replace(current, run=spent), new)
             else:
                 make_items(connection, current.task, items, time.time())
                 proceed(connection, spent, time.time())
@@ -295,17 +328,25 @@ class Runner:
         await finish(self._parts.database.write(store))
 
     async def _write(
-        self, view: RunView, prompt: str, values: dict[str, str], schema: dict[str, Any] | None = None
-    ) -> tuple[str, int, str]:
-        """What the model writes, its tokens with those of the prompt, and the id in the request log."""
-        parts, used, ids = self._parts, self._parts.prompts.get(prompt), [""]
+        self,
+        view: RunView,
+        prompt: str,
+        values: dict[str, str],
+        schema: dict[str, Any] | None = None,
+        *,
+        step: int | None = None,
+        request: str = "",
+    ) -> tuple[str, int]:
+        """What the model writes, and its tokens with those of the prompt. The record names the task and the step."""
+        parts, used = self._parts, self._parts.prompts.get(prompt)
 
         async def record(make: Callable[[], RequestRecord]) -> None:
             made = make()
-            ids.append(made.id)
-            await parts.record(lambda: made)
+            await parts.record(
+                lambda: msgspec.structs.replace(made, details=made.details | of_step(view, step))
+            )
 
         filled = Filled(msgspec.structs.replace(used, schema=schema) if schema else used, values)
         model = parts.model(view.run.owner, record)
-        written, _ = await model.write(filled, max_tokens=used.max_tokens or 300)
-        return written, sum(await parts.inference.count([filled.text, written])), ids[-1]
+        written, _ = await model.write(filled, max_tokens=used.max_tokens or 300, request=request)
+        return written, sum(await parts.inference.count([filled.text, written]))

@@ -5,39 +5,42 @@ from __future__ import annotations
 import builtins
 import contextlib
 import time
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from typing import TypeVar
 
 import apsw
 import msgspec
 from msgspec import Struct
 
+from gateway.base.aio import finish
 from gateway.base.errors import InvalidRequestError, NotFoundError
 from gateway.base.supervised import Supervision
 from gateway.memory.hub import Hub
 from gateway.memory.worker import Worker
 from gateway.runs.answers import Answer, give_answer, make_items, proceed
-from gateway.runs.checklist import items_of_lines, named_tools
+from gateway.runs.planning.checklist import items_of_lines, named_tools
+from gateway.runs.recorded import new_request, step_record
 from gateway.runs.runner import Runner, RunParts
-from gateway.runs.starting import start_run
+from gateway.runs.starting import check_has_steps, drop_draft, prepare_run, start_run
 from gateway.runs.webhook import Webhook
 from gateway.store.memory.approvals import Approval, list_approvals, revoke_approval
+from gateway.store.memory.notices import Notice, see_notices, unseen_notices
 from gateway.store.memory.runs import (
-    Notice,
     RunConflictError,
+    RunStep,
     RunView,
     TaskRun,
     close_breakpoints,
+    end_runs,
     end_step,
     list_runs,
-    open_below,
+    open_runs,
     run_of,
     save_run,
-    see_notices,
     set_state,
-    unseen_notices,
+    step_recorded_as,
 )
-from gateway.store.memory.tasks import Archetype, get_task
+from gateway.store.memory.tasks import Archetype, Task, get_task
 
 T = TypeVar("T")
 
@@ -54,10 +57,10 @@ class Runs:
 
     def __init__(self, parts: RunParts) -> None:
         self._parts = parts
-        self._hub = Hub()
+        self._hub = Hub(parts.database.peers, "runs")
         self._webhook = Webhook(parts.database, parts.settings)
-        runner = Runner(parts, self._changed)
-        self._worker = Worker(parts.database, {"run": runner.run}, name="run-worker", at_once=AT_ONCE)
+        self._runner = Runner(parts, self._changed)
+        self._worker = Worker(parts.database, {"run": self._runner.run}, name="run-worker", at_once=AT_ONCE)
 
     async def start(self, supervision: Supervision) -> None:
         await self._worker.start(supervision)
@@ -68,10 +71,28 @@ class Runs:
         await self._worker.close()
         await self._webhook.close()
 
+    async def make(self, store: Callable[[apsw.Connection], Task], changed: str, owner: str) -> Task:
+        """Make a task with ``store``, or change the title, archetype or items of the task ``changed``.
+
+        One that does itself gets its checklist, in place of one that nobody has begun.
+        """
+        parts = self._parts
+
+        def whole(connection: apsw.Connection) -> Task:
+            drop_draft(connection, changed, owner)
+            task = store(connection)
+            prepare_run(connection, parts.settings, parts.tools, task)
+            return task
+
+        task = await parts.database.write(whole)
+        self._worker.wake()
+        self._changed(owner, task.id)
+        return task
+
     async def begin(
         self, task: str, owner: str, steps: Sequence[str] | None, archetype: Archetype | None
     ) -> RunView:
-        """Start a run. The checklist is ``steps``, else the task's, else the title's words, else the model's.
+        """Start a run, or the one that was prepared. Its checklist is ``steps``, the task's or the title's.
 
         Raises NotFoundError, RunConflictError if the task runs already, InvalidRequestError for a step or archetype.
         """
@@ -101,27 +122,45 @@ class Runs:
         """Answer a BREAKPOINT. Raises as :func:`gateway.runs.answers.give_answer`."""
         tools = self._parts.tools
         await tools.ready(named_tools(value if isinstance(value, list) else [value]))
-        await self._parts.database.write(lambda c: give_answer(c, task, owner, number, value, tools))
-        return await self._moved(task, owner)
+        request = new_request()
+        before = await self._parts.database.read(lambda c: open_runs(c, task, owner))
+        await self._parts.database.write(lambda c: give_answer(c, task, owner, number, value, tools, request))
+        view = await self._moved(task, owner)
+        for run in before if view.run.state == "cancelled" else ():  # with those of an objective's tasks
+            async with self._worker.holding(run.id):
+                self._changed(owner, run.task)
+        step = next((each for each in view.steps if each.request == request), None)
+        if step is not None:
+            made = step_record(request, view, step.seq, step, step.result or "", began_at=step.began_at)
+            await finish(self._parts.record(lambda: made))
+        return view
 
     async def pause(self, task: str, owner: str) -> RunView:
-        """Stop after what is being done now is interrupted; :meth:`resume` goes on."""
+        """Stop after what is being done now is interrupted, also in an objective's tasks; :meth:`resume` goes on."""
 
         def store(connection: apsw.Connection) -> None:
-            run = _open(connection, task, owner)
-            save_run(connection, msgspec.structs.replace(run, state="paused"), "waiting", time.time())
+            _open(connection, task, owner)
+            for run in open_runs(connection, task, owner):
+                if run.task == task or run.state == "running":
+                    save_run(connection, msgspec.structs.replace(run, state="paused"), "waiting", time.time())
 
         return await self._alone(task, owner, store)
 
     async def resume(self, task: str, owner: str) -> RunView:
-        """Go on with a run that is paused, or ask its BREAKPOINT anew."""
+        """Go on with a run that is paused, with an objective's paused tasks, or ask its BREAKPOINT anew."""
 
-        def store(connection: apsw.Connection) -> None:
-            run, now = _open(connection, task, owner), time.time()
-            close_breakpoints(connection, run.id, now)
-            proceed(connection, run, now)
+        def store(connection: apsw.Connection) -> builtins.list[TaskRun]:
+            _open(connection, task, owner)
+            found = open_runs(connection, task, owner)
+            resumed = [run for run in found if run.task == task or run.state == "paused"]
+            for run in resumed:
+                close_breakpoints(connection, run.id, time.time())
+                proceed(connection, run, time.time())
+            return resumed
 
-        return await self._alone(task, owner, store)
+        for run in await self._parts.database.write(store):  # none has a step that is being done
+            self._changed(owner, run.task)
+        return await self._moved(task, owner)
 
     async def edit(self, task: str, owner: str, steps: Sequence[str]) -> RunView:
         """Replace the items that are not done. Raises as :meth:`begin`, and RunConflictError if the run has ended."""
@@ -130,12 +169,14 @@ class Runs:
 
         def store(connection: apsw.Connection) -> None:
             run, now = _open(connection, task, owner), time.time()
+            found = get_task(connection, task, owner)
+            check_has_steps(found)
             close_breakpoints(connection, run.id, now)
             for step in run_of(connection, task, owner).steps:
                 used = tools.find(step.tool)
                 if step.outcome is None and (not step.tool or (used is not None and used.repeatable)):
                     end_step(connection, step.seq, "failed", "replaced by other steps", now)
-            make_items(connection, get_task(connection, task, owner), items_of_lines(steps, tools), now)
+            make_items(connection, found, items_of_lines(steps, tools), now)
             proceed(connection, msgspec.structs.replace(run, planned="user"), now)
 
         return await self._alone(task, owner, store)
@@ -155,17 +196,30 @@ class Runs:
 
         return await self._alone(task, owner, store)
 
+    async def replay(self, task: str, owner: str, request: str) -> tuple[RunStep, str]:
+        """The step with that id in the request log, and what its call returns now.
+
+        Raises NotFoundError, RunConflictError if its tool does more than read, and what the tool raises.
+        """
+        view, step = await self._parts.database.read(lambda c: step_recorded_as(c, task, owner, request))
+        await self._parts.tools.ready([step.tool])
+        return step, await self._runner.replay(view, step)
+
     async def cancel(self, task: str, owner: str) -> RunView:
         """End a run and its task; that of an objective with the runs of its tasks."""
 
         def store(connection: apsw.Connection) -> None:
-            run, now = _open(connection, task, owner), time.time()
-            close_breakpoints(connection, run.id, now)
-            save_run(connection, msgspec.structs.replace(run, state="cancelled"), "cancelled", now)
+            _open(connection, task, owner)
+            end_runs(connection, task, owner, time.time())
 
-        for child in await self._parts.database.read(lambda c: open_below(c, task, owner)):
-            await self.cancel(child, owner)
         return await self._alone(task, owner, store)
+
+    async def change(self, task: str, owner: str, store: Callable[[apsw.Connection], T]) -> T:
+        """Change or delete a task while no step of its runs is being done."""
+        async with self._still(task, owner):
+            changed = await self._parts.database.write(store)
+        self._worker.wake()
+        return changed
 
     async def list(
         self, owner: str, limit: int, before: tuple[str, str] | None = None
@@ -212,10 +266,26 @@ class Runs:
         await self._parts.database.write(lambda c: revoke_approval(c, owner, number))
 
     async def _alone(self, task: str, owner: str, store: Callable[[apsw.Connection], None]) -> RunView:
-        """Interrupt the run's step and change the run."""
-        async with self._worker.holding((await self.view(task, owner)).run.id):
-            await self._parts.database.write(store)
+        """Interrupt the steps of the run and of those below it, and change the run."""
+        await self.change(task, owner, store)
         return await self._moved(task, owner)
+
+    @contextlib.asynccontextmanager
+    async def _still(self, task: str, owner: str) -> AsyncIterator[None]:
+        """No step of the task and of those below it is done meanwhile. They are told of changes at the end."""
+        async with contextlib.AsyncExitStack() as held:
+            runs: dict[str, str] = {}
+            while new := [
+                run
+                for run in await self._parts.database.read(lambda c: open_runs(c, task, owner))
+                if run.id not in runs
+            ]:  # the objective's first, and again: until it was held it may have started a task
+                for run in new:
+                    await held.enter_async_context(self._worker.holding(run.id))
+                    runs[run.id] = run.task
+            yield
+        for each in runs.values():
+            self._changed(owner, each)
 
     async def _moved(self, task: str, owner: str) -> RunView:
         self._worker.wake()

@@ -1,7 +1,8 @@
-"""Start a run: its checklist is what the user wrote, what the title plainly asks for, or the model's."""
+"""Start a run: its checklist is what the user wrote, what the title plainly asks for, or what the model picks of it."""
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Sequence
 
@@ -11,10 +12,43 @@ import msgspec
 from gateway.base.errors import InvalidRequestError
 from gateway.config.settings import TaskSettings
 from gateway.runs.answers import make_items, proceed
-from gateway.runs.checklist import item_of_words, items_of_lines, items_of_words
+from gateway.runs.planning.checklist import items_of_lines
+from gateway.runs.planning.known import known_in
+from gateway.runs.planning.words import item_of_words, items_of_words
 from gateway.runs.tool import Toolbox
-from gateway.store.memory.runs import PlannedBy, TaskRun, add_run, items_of, new_run_id
-from gateway.store.memory.tasks import Archetype, Task, get_task, save_task
+from gateway.store.memory.runs import (
+    PlannedBy,
+    TaskRun,
+    add_run,
+    delete_run,
+    draft_of,
+    items_of,
+    new_run_id,
+    save_run,
+    set_state,
+)
+from gateway.store.memory.tasks import Archetype, Task, delete_task, get_task, save_task
+
+
+def prepare_run(connection: apsw.Connection, limits: TaskSettings, tools: Toolbox, task: Task) -> None:
+    """Have the checklist of a new task that does itself written; nothing is carried out before the task is run.
+
+    The rules' checklist waits in a paused run; a run has the model's written, and asks whether it is right.
+    Tasks of an objective get theirs when it is their turn.
+    """
+    itself = task.level == "task" and task.parent is None and task.archetype != "user"
+    if itself and task.state == "open" and not items_of(connection, task.id, task.owner):
+        with contextlib.suppress(InvalidRequestError):  # such as a time that is past: running it says so
+            start_run(connection, limits, tools, task.id, task.owner, None, None, prepare=True)
+
+
+def drop_draft(connection: apsw.Connection, task: str, owner: str) -> None:
+    """Delete the checklist of a task of which nothing was done or answered, unless the user wrote it."""
+    if (draft := draft_of(connection, task, owner)) is not None:
+        delete_run(connection, draft, time.time())
+        set_state(connection, get_task(connection, task, owner), "open", time.time())
+        for item in items_of(connection, task, owner):
+            delete_task(connection, item.id, owner)
 
 
 def start_run(
@@ -25,15 +59,35 @@ def start_run(
     owner: str,
     steps: Sequence[str] | None,
     archetype: Archetype | None,
+    *,
+    prepare: bool = False,
 ) -> None:
-    """Raises NotFoundError, RunConflictError if the task runs already, InvalidRequestError for a step or archetype."""
-    now, found = time.time(), _runnable(get_task(connection, task, owner), archetype)
+    """Raises NotFoundError, RunConflictError if the task runs already, InvalidRequestError for a step or archetype.
+
+    With ``prepare`` a run that has its checklist stops there.
+    """
+    now, given = time.time(), get_task(connection, task, owner)
+    found = _runnable(given, archetype)
+    draft = draft_of(connection, task, owner)
+    if draft is not None and steps is None and found.archetype == given.archetype:
+        if draft.state == "paused":
+            proceed(connection, draft, now)
+        return
+    drop_draft(connection, task, owner)
+    if steps is not None:
+        check_has_steps(found)
+    own = items_of(connection, task, owner) if found.level == "task" else []
+    planned: PlannedBy = "user"
+    made = items_of_lines(steps, tools) if steps is not None else []
+    if found.level == "task" and not own and steps is None:
+        made = items_of_words(found.title, tools, known_in(connection, found.title))
+        planned = "words" if made else ""
     run = TaskRun(
         id=new_run_id(),
         owner=owner,
         task=task,
-        state="running",
-        planned="",
+        state="paused" if prepare and planned else "running",
+        planned=planned,
         max_steps=limits.max_steps,
         max_tokens=limits.max_tokens,
         max_seconds=limits.max_seconds,
@@ -41,24 +95,23 @@ def start_run(
         updated_at=now,
     )
     add_run(connection, run)
-    planned: PlannedBy = ""
-    if found.level == "objective":  # its items are tasks, which run one after the other
-        planned = "user"
-        if steps is not None:
-            raise InvalidRequestError(f"`{task}` is an objective: it has tasks, not steps", param="steps")
-    for item in items_of(connection, task, owner) if found.level == "task" else ():
-        planned = "user"
+    for item in own:
         words = item_of_words(item.title, tools) if item.tool is None and not item.breakpoint else None
-        made = msgspec.structs.replace(item, state="open", tool=words.tool if words else item.tool)
-        save_task(connection, made)
-    if steps is not None:
-        planned = "user"
-        make_items(connection, found, items_of_lines(steps, tools), now)
-    elif not planned and (items := items_of_words(found.title, tools)):
-        planned = "words"
-        make_items(connection, found, items, now)
-    save_task(connection, msgspec.structs.replace(found, state="doing", updated_at=now))
-    proceed(connection, msgspec.structs.replace(run, planned=planned), now)
+        again = msgspec.structs.replace(item, state="open", tool=words.tool if words else item.tool)
+        save_task(connection, again)
+    if made:
+        make_items(connection, found, made, now)
+    save_task(connection, msgspec.structs.replace(found, updated_at=now))
+    if run.state == "paused":
+        save_run(connection, run, "open", now)
+    else:
+        proceed(connection, run, now)
+
+
+def check_has_steps(task: Task) -> None:
+    """Raises InvalidRequestError for an objective, whose items are tasks that run one after the other."""
+    if task.level == "objective":
+        raise InvalidRequestError(f"`{task.id}` is an objective: it has tasks, not steps", param="steps")
 
 
 def _runnable(task: Task, archetype: Archetype | None) -> Task:

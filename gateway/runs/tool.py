@@ -17,24 +17,26 @@ from gateway.base.errors import InvalidRequestError
 
 # What a step may bring together: text that others wrote, data of the owner, an effect beyond the run.
 Risk = Literal["untrusted", "private", "effect"]
-_WRITTEN = 200  # characters of an argument that a model writes
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u2028\u2029]")
 
 
 class ToolOutput(Struct, frozen=True):
-    """What a tool returned, the model's tokens that it took, and the id of its record in the request log."""
+    """What a tool returned, and the model's tokens that it took."""
 
     text: str
     tokens: int = 0
-    request: str = ""
 
 
 class Calling(Struct, frozen=True, kw_only=True):
-    """For whom a tool works. ``source`` names the effect: equal if the step is carried out again after a crash."""
+    """For whom a tool works. ``source`` names the effect: equal if the step is carried out again after a crash.
+
+    ``request`` is the id of the step in the request log.
+    """
 
     owner: str
     task: str
     source: str
+    request: str
 
 
 @dataclass(frozen=True)
@@ -42,19 +44,17 @@ class RunTool:
     """``call`` has a docstring that describes the tool to models; its name is the tool's.
 
     ``repeatable``: a second call with the same arguments changes nothing more, so it needs no question after a crash.
-    ``exact``: a model may only give it arguments in the task's own words. ``prepared`` makes arguments independent of
-    the moment at which they are used: "15:00" becomes a date. ``version`` is the hash of an outside tool's own
-    description and schema. A model is offered the tool for titles in which the expression ``needs`` is found.
+    ``prepared`` makes arguments independent of the moment at which they are used: "15:00" becomes a date. ``version``
+    is the hash of an outside tool's own description and schema. ``recorded``: it writes the step's record itself.
     """
 
     arguments: type[Struct]
     call: Callable[[Calling, Any], Awaitable[ToolOutput]]
     risks: frozenset[Risk] = frozenset()
     repeatable: bool = True
-    exact: bool = False
     prepared: Callable[[dict[str, Any]], dict[str, Any]] = dict
     version: str = ""
-    needs: str = ""
+    recorded: bool = False
 
     @property
     def name(self) -> str:
@@ -63,6 +63,10 @@ class RunTool:
     @property
     def description(self) -> str:
         return " ".join((inspect.getdoc(self.call) or "").split())
+
+    @property
+    def only_reads(self) -> bool:
+        return bool(self.risks) and "effect" not in self.risks
 
     @property
     def schema(self) -> dict[str, Any]:
@@ -131,37 +135,6 @@ class Toolbox:
             there = there or f"there are: {', '.join([*self._tools, *(source.tools if source else ())])}"
             raise InvalidRequestError(f"there is no tool `{name[:100]}`; {there}", param="steps")
         return found
-
-    def text(self, title: str) -> str:
-        """The tools that fit a title, a line each, for a prompt."""
-        return "\n".join(
-            f"- {tool.name}({', '.join(tool.arguments.__struct_fields__)}): {tool.description}"
-            for tool in self._fitting(title)
-        )
-
-    def _fitting(self, title: str) -> list[RunTool]:
-        return [tool for tool in self._tools.values() if re.search(tool.needs, title, re.I)]
-
-    def item_schemas(self, title: str) -> list[dict[str, Any]]:
-        """A schema for a call of each tool that fits a title, with short texts: long ones make large grammars."""
-        return [
-            {
-                "type": "object",
-                "required": ["tool", "arguments"],
-                "additionalProperties": False,
-                "properties": {"tool": {"const": tool.name}, "arguments": _short(tool.schema)},
-            }
-            for tool in self._fitting(title)
-        ]
-
-
-def _short(schema: dict[str, Any]) -> dict[str, Any]:
-    texts = {
-        name: each | {"maxLength": min(_WRITTEN, each.get("maxLength", _WRITTEN))}
-        for name, each in schema["properties"].items()
-        if each.get("type") == "string"
-    }
-    return schema | {"properties": schema["properties"] | texts}
 
 
 def as_data(text: str, most: int) -> str:

@@ -17,7 +17,7 @@ from gateway.base.errors import ConfigurationError, HearthError
 from gateway.base.supervised import Supervised, Supervision
 from gateway.config.settings import TaskSettings
 from gateway.store.db import Database
-from gateway.store.memory.runs import HookedNotice, add_notice, due_hook, save_hook
+from gateway.store.memory.notices import HookedNotice, add_notice, due_hook, save_hook
 from gateway.wiki.remote.addresses import Rule, is_plain
 from gateway.wiki.remote.transport import PinnedTransport
 
@@ -59,10 +59,11 @@ class Webhook:
     async def _run(self) -> None:
         while True:
             self._wake.clear()
-            notice = await self._database.read(lambda c: due_hook(c, time.time()))
-            if notice is not None:
-                await self._deliver(notice)
-                continue
+            async with self._database.peers.holding("webhook"):
+                notice = await self._database.read(lambda c: due_hook(c, time.time()))
+                if notice is not None:
+                    await self._deliver(notice)
+                    continue
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_LOOK_SECONDS):
                     await self._wake.wait()

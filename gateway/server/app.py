@@ -90,18 +90,22 @@ from gateway.wiki.sample.loader import load_sample
 from gateway.wiki.search.vectors import Meaning, WikiPages
 from gateway.wiki.source import WikiSource
 
-ENDPOINTS = (
-    *ask.ENDPOINTS,
+# Those of the model alone, which keep nothing for a later request.
+MODEL_ENDPOINTS = (
     *chat.ENDPOINTS,
     *completions.ENDPOINTS,
-    *responses.ENDPOINTS,
-    *stored_responses.ENDPOINTS,
     *embeddings.ENDPOINTS,
     *rerank.ENDPOINTS,
     *tokens.ENDPOINTS,
     *server_routes.ENDPOINTS,
     *models.ENDPOINTS,
     *health.ENDPOINTS,
+)
+ENDPOINTS = (
+    *ask.ENDPOINTS,
+    *MODEL_ENDPOINTS,
+    *responses.ENDPOINTS,
+    *stored_responses.ENDPOINTS,
     *model.ENDPOINTS,
     *openapi.ENDPOINTS,
     *search.ENDPOINTS,  # before the conversations, whose ids match its path
@@ -123,15 +127,18 @@ ENDPOINTS = (
 )
 
 
-def create_app(settings: Settings, *, inference: Inference | None = None) -> Starlette:
+def create_app(
+    settings: Settings, *, inference: Inference | None = None, routes: tuple[Endpoint, ...] = ENDPOINTS
+) -> Starlette:
     """The gateway as an ASGI application; its lifespan opens and closes the services.
 
-    An ``inference`` that is passed in is used as it is, and the caller closes it. Starting raises ConfigurationError,
-    for example for a public address without an API key.
+    An ``inference`` that is passed in is used as it is, and the caller closes it. ``routes`` are those that the
+    settings may still disable. Starting raises ConfigurationError, for example for a public address without an API key.
     """
     metrics, supervision = Metrics(), Supervision()
     metrics.watch_tasks(supervision.health)
-    endpoints = _endpoints(settings)
+    off = () if settings.server.page else page.ENDPOINTS
+    endpoints = tuple(endpoint for endpoint in routes if endpoint not in off)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -158,12 +165,6 @@ def create_app(settings: Settings, *, inference: Inference | None = None) -> Sta
     return app
 
 
-def _endpoints(settings: Settings) -> tuple[Endpoint, ...]:
-    """The routes that the settings enable."""
-    off = () if settings.server.page else page.ENDPOINTS
-    return tuple(endpoint for endpoint in ENDPOINTS if endpoint not in off)
-
-
 async def open_services(
     app: Starlette, settings: Settings, stack: AsyncExitStack, inference: Inference | None
 ) -> Services:
@@ -171,9 +172,11 @@ async def open_services(
     metrics: Metrics = app.state.metrics
     configured, prompts = resolve_model(settings), load_prompts(settings.prompts_dir)
     check(settings, prompts, configured if inference is None and not settings.upstream.urls else None)
-    database = make_database(settings, exclusive=True)
+    database = make_database(settings, gateway=True)
     await asyncio.to_thread(database.open)
     stack.push_async_callback(asyncio.to_thread, database.close)
+    stack.push_async_callback(database.peers.close)
+    database.peers.start(app.state.supervision)
     auth = Authenticator(database, settings.server.host)
     await auth.check_bind(settings.server.host)
     served = ServedModel(configured, list(settings.model.aliases))
@@ -234,7 +237,7 @@ async def open_services(
         metrics=metrics,
         drain=app.state.drain,
         supervision=app.state.supervision,
-        questions=ConcurrencyLimit(settings.ask.max_concurrent, "questions"),
+        questions=ConcurrencyLimit(database.peers, settings.ask.max_concurrent, "questions"),
         record=record,
         started_at=time.monotonic(),
     )
@@ -299,7 +302,9 @@ def make_upstream(settings: Settings) -> Inference:
 
 def named_model(settings: Settings, prompts: PromptSet, name: str) -> tuple[ResolvedModel, Resolve]:
     """The chat model of that name and how to find it again. Raises ConfigurationError if the settings exclude it."""
-    wanted = msgspec.structs.replace(settings, model=msgspec.structs.replace(settings.model, name=name))
+    adapters = settings.model.adapters if name == settings.model.name else []  # they are of that model
+    named = msgspec.structs.replace(settings.model, name=name, adapters=adapters)
+    wanted = msgspec.structs.replace(settings, model=named)
     model = resolve_model(wanted)
     check(wanted, prompts, model)
     return model, partial(resolve_model, wanted)

@@ -10,6 +10,7 @@ import ipaddress
 import re
 from collections.abc import Callable, Iterator
 from functools import partial
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from gateway.ask.limits import effective_limits
@@ -25,6 +26,7 @@ from gateway.wiki.remote.addresses import api_address
 # A query with its task prompt does not fit a smaller context.
 _LEAST_EMBEDDING_CONTEXT = 64
 _RANK = 4  # LLAMA_POOLING_TYPE_RANK
+_ADAPTER_NAME = re.compile(r"[\w.-]{1,64}", re.ASCII)
 _HOST_NAME = re.compile(r"[^\s:/\\@*\[\]]+")
 
 
@@ -153,6 +155,11 @@ def _of_upstream(settings: Settings) -> Iterator[str]:
             yield f'upstream.{name} is set, but {model_name} is "": set it to the name of the model there'
         if len(set(urls)) < len(urls):
             yield f"upstream.{name} names a server twice: remove one of them"
+    if settings.model.adapters and upstream.urls:
+        yield (
+            "model.adapters is set, but upstream.urls has the model: load the adapters there, and name one by "
+            "upstream.model"
+        )
     if upstream.model and not upstream.urls:
         yield "upstream.model is set, but upstream.urls is empty: set it to the addresses of the servers"
 
@@ -179,6 +186,7 @@ def _of_prompts(settings: Settings, prompts: PromptSet) -> Iterator[str]:
 
 def _of_model(settings: Settings, model: ResolvedModel) -> Iterator[str]:
     yield from _of_file(model)
+    yield from _of_adapters(settings.model.adapters, model)
     context = model.context_length
     if context < MIN_CONTEXT:
         given = (
@@ -224,6 +232,30 @@ def _of_file(model: ResolvedModel) -> Iterator[str]:
         yield f"{named}, a chat model, which has no vectors: choose an embedding model"
     elif model.kind == "rerank" and pooling not in (None, _RANK):  # older files of rerankers name no pooling
         yield f"{named}, which is no reranker: choose another one"
+
+
+def _of_adapters(paths: list[str], model: ResolvedModel) -> Iterator[str]:
+    """Why a file is no adapter of the model; the model host compares the shapes of their tensors."""
+    architecture = header_pairs(model.path).get("general.architecture")
+    for path in map(Path, paths):
+        named, pairs = f"model.adapters has {path}", header_pairs(path)
+        made_for = pairs.get("general.architecture")
+        if not path.is_file():
+            yield f"{named}, but there is no such file: correct the path or remove it"
+        elif pairs.get("general.type") != "adapter" or pairs.get("adapter.type") != "lora":
+            yield f"{named}, which is no LoRA adapter in GGUF: convert it with llama.cpp's convert_lora_to_gguf.py"
+        elif made_for != architecture:
+            yield (
+                f"{named}, an adapter for {made_for}, but {model.name} is {architecture}: remove it, or use one that "
+                "was trained for this model"
+            )
+        elif not _ADAPTER_NAME.fullmatch(path.stem):
+            yield (
+                f"{named}, but requests name an adapter by its file, which may have 1 to 64 characters from "
+                "A-Z a-z 0-9 . _ - before its ending: rename it"
+            )
+    if len(model.adapters) < len(paths):
+        yield "model.adapters has two files of one name, by which requests choose: rename one of them"
 
 
 def _embedding_architectures() -> set[str]:

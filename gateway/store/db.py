@@ -21,6 +21,7 @@ import structlog
 from msgspec import Struct
 
 from gateway.base.errors import ConfigurationError, HearthError
+from gateway.base.peers import Peers
 from gateway.base.private import make_private
 from gateway.store.faults import translated
 from gateway.store.migrate import migrate
@@ -50,6 +51,7 @@ class Database:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.peers: Peers = Peers()
         self._version = 0
         self._truncating = False  # the write-ahead log may hold erased text
         self._writer: apsw.Connection | None = None
@@ -64,6 +66,10 @@ class Database:
     def local(self) -> Database:
         """The database of this gateway's own tables: pages, code, caches."""
         return self
+
+    def probe(self) -> str:
+        """What answers at the database's address, which stays as it is. Raises HearthError if nothing does."""
+        return str(self.path)
 
     def open(self) -> None:
         """Create or open the file and migrate it.

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from itertools import combinations
 
 from gateway.store.stop_words import stop_words
 
 # More words or trigrams slow a query down without changing its first results.
 _MAX_WORDS = 32
 _MAX_TRIGRAMS = 96
+# Two words stand near each other with at most so many between them; asked of all pairs of so many words.
+_NEAR, _MAX_NEAR = 10, 6
 _WORD = re.compile(r"\w+")
 
 
@@ -40,9 +43,24 @@ def any_of(items: list[str]) -> str:
     return " OR ".join(map(_quoted, items))
 
 
+def near_each_other(items: list[str]) -> str:
+    """A MATCH expression for rows in which two of the items stand near each other; of at least two items.
+
+    bm25 then counts only the places where they do: the unordered windows of D. Metzler and W. B. Croft, "A Markov
+    Random Field Model for Term Dependencies", 2005.
+    """
+    pairs = combinations(items[:_MAX_NEAR], 2)
+    return " OR ".join(f"NEAR({_quoted(one)} {_quoted(other)}, {_NEAR})" for one, other in pairs)
+
+
 def in_title_or_heading(match: str) -> str:
     """The expression, restricted to the short columns of the text index."""
     return f"{{title headings}} : ({match})"
+
+
+def in_text(match: str) -> str:
+    """The expression, restricted to the long column of the text index."""
+    return f"{{body}} : ({match})"
 
 
 def trigrams(text: str) -> list[str]:

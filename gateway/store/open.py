@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from gateway.base.errors import ConfigurationError
 from gateway.config.settings import Settings
 from gateway.store.db import Database
 
 
-def make_database(settings: Settings, *, exclusive: bool = False) -> Database:
-    """The SQLite file, or the database of `store.url`, not yet open. ``exclusive`` is for gateways.
+def make_database(settings: Settings, *, gateway: bool = False) -> Database:
+    """The SQLite file, or the database of `store.url`, not yet open.
 
     Raises ConfigurationError if `store.url` is wrong, or hearth[postgres] is missing.
     """
     local = Database(settings.database_path)
     url = settings.store.url
-    return postgres_database(url, local, exclusive=exclusive) if url else local
+    return postgres_database(url, local, "gateway" if gateway else "command") if url else local
 
 
-def postgres_database(url: str, local: Database, *, exclusive: bool) -> Database:
+def postgres_database(url: str, local: Database, use: Literal["gateway", "alone", "command"]) -> Database:
     """The database at ``url``, with ``local`` for pages and code. Raises ConfigurationError."""
     try:
         # Late, because most installations have no psycopg.
@@ -27,4 +29,4 @@ def postgres_database(url: str, local: Database, *, exclusive: bool) -> Database
             f"store.url needs psycopg ({error}): install it with `pip install 'hearth[postgres]'`",
             code="postgres_missing",
         ) from error
-    return PostgresDatabase(url, local, exclusive=exclusive)
+    return PostgresDatabase(url, local, use)

@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 STOP_WORDS = frozenset(
     """
-    a about am an and any are as at be been but by can could did do does explain for from had
-    has have how i if in into is it its itself me my of on or our please say says she he show so
-    tell than that the their them then there these they this those to us was we were what when
-    where which who whom whose why will with would you your
+    a about am an and any are as at be been but by can could did do does explain find for from get
+    had has have how i if in into is it its itself know may me must my of on or our please say
+    says see she he should show so tell than that the their them then there these they this those to
+    us want was we were what when where which who whom whose why will with would you your
     """.split()  # noqa: SIM905 - a list of quoted words is harder to read
 )
 

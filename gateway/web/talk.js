@@ -133,6 +133,7 @@ export class Talk {
     if (event === "accepted") {
       this.log.put(data, turn.pending);
       turn.seq = Math.max(turn.seq, data.seq);
+      live.say("Waiting for the model…");
       this.log.append(live.element);
     } else if (event === "delta") keepingEnd(() => live.add(data.text));
     else if (event === "held") this.hold(turn, data);

@@ -9,7 +9,7 @@ const MARKS = { open: "○", doing: "▸", running: "▸", waiting: "?", paused:
 const MOVES = { running: ["pause", "cancel"], waiting: ["cancel"], paused: ["resume", "cancel"] };
 
 let listening = null;
-const cards = new Map(); // by the task's id: {element, at, form, stop}
+const cards = new Map(); // by the task's id: {element, at, form, stop, edit}
 
 export function setUpTasks() {
   byId("task-form").addEventListener("submit", (event) => {
@@ -86,9 +86,16 @@ async function every(path) {
 
 async function start(title) {
   await acting(byId("task-problems"), async () => {
-    const { id } = await call("POST", "/v1/tasks", { body: { title, archetype: "model" } });
+    const level = byId("task-objective").checked ? "objective" : "task";
+    const { id } = await call("POST", "/v1/tasks", { body: { title, level, archetype: "model" } });
+    try {
+      show(await call("POST", path(id, "run"), { body: {} }));
+    } catch (error) {
+      await call("DELETE", `/v1/tasks/${encodeURIComponent(id)}`); // what cannot run leaves nothing
+      throw error;
+    }
     byId("task-words").value = "";
-    show(await call("POST", path(id, "run"), { body: {} }));
+    byId("task-objective").checked = false;
   });
 }
 
@@ -110,7 +117,7 @@ async function acting(box, work) {
 
 function card(id) {
   if (!cards.has(id)) {
-    const made = { element: h("li", { class: "task", "data-task": id }), at: 0, form: null, stop: null };
+    const made = { element: h("li", { class: "task", "data-task": id }), at: 0, form: null, stop: null, edit: null };
     cards.set(id, made);
     byId("task-list").prepend(made.element);
     byId("task-none").hidden = true;
@@ -123,9 +130,10 @@ const head = (id, title, state, note) =>
 
 /** A task without a run. */
 function plain({ id, title, state, archetype, level }) {
-  const runs = level === "task" && archetype !== "user";
+  const runs = level === "objective" || archetype !== "user";
   const box = h("div");
-  const act = () => acting(box, async () => show(await call("POST", path(id, "run"), { body: {} })));
+  const body = archetype === "user" ? { archetype: "model" } : {};
+  const act = () => acting(box, async () => show(await call("POST", path(id, "run"), { body })));
   const button = runs ? h("button", { type: "button", class: "quiet", onclick: act }, "Run") : null;
   card(id).element.replaceChildren(head(id, title, state, archetype), box, ...(button ? [button] : []));
 }
@@ -136,25 +144,45 @@ function show(run) {
   if (run.updated_at < made.at) return; // a reply that was overtaken by an event
   made.at = run.updated_at;
   const done = run.steps.filter(({ state }) => state === "done").length;
-  const steps = run.steps.map(({ title, state, outcome, result }) =>
-    h("li", {}, h("span", { class: "mark", title: state }, MARKS[state]), ` ${title}`, ...(result ? [h("div", { class: "hint result" }, outcome === "failed" ? `failed: ${result}` : result)] : [])));
   const box = h("div");
-  const move = (what) => acting(box, async () => show(await call("POST", path(run.task, what))));
+  const move = (what, body) => acting(box, async () => show(await call("POST", path(run.task, what), body && { body })));
+  const steps = run.steps.map(({ title, state, attempts, outcome, result }, index) => {
+    const ended = run.state !== "running" && (attempts || state === "done" || state === "cancelled");
+    const again = h("button", { type: "button", class: "quiet", "aria-label": `Retry step ${index + 1}`, onclick: () => move("retry", { step: index + 1 }) }, "Retry");
+    return h("li", {}, h("span", { class: "mark", title: state }, MARKS[state]), ` ${title} `, ...(ended ? [again] : []), ...(result ? [h("div", { class: "hint result" }, outcome === "failed" ? `failed: ${result}` : result)] : []));
+  });
   const moves = (MOVES[run.state] ?? []).map((what) => h("button", { type: "button", class: "quiet", onclick: () => move(what) }, what[0].toUpperCase() + what.slice(1)));
   if (made.stop !== (run.breakpoint?.id ?? null)) {
     made.stop = run.breakpoint?.id ?? null;
     made.form = run.breakpoint && form(run);
   }
+  made.run = run;
+  made.edit ??= editor(made);
   const parts = [
     head(run.task, run.title, run.state, `${done} of ${run.steps.length} steps`),
     run.steps.length ? h("progress", { max: run.steps.length, value: done, "aria-label": "Progress" }) : null,
-    h("ol", {}, ...steps), made.form, box, h("p", { class: "row" }, ...moves),
+    h("ol", {}, ...steps), made.form, run.state in MOVES && run.task.startsWith("T-") ? made.edit : null, box, h("p", { class: "row" }, ...moves),
   ];
   made.element.replaceChildren(...parts.filter((each) => each !== null));
 }
 
+const linesOf = (area) => area.value.split("\n").filter((line) => line.trim());
+
+/** The steps of a card's run that are not done, to be replaced by others. */
+function editor(made) {
+  const box = h("div");
+  const area = h("textarea", { rows: 3, "aria-label": "Steps in place of those that are not done", placeholder: "One step a line" });
+  const rest = () => made.run.steps.filter(({ state }) => state !== "done").map(({ line }) => line);
+  const element = h("details", { ontoggle: () => { if (element.open) area.value = rest().join("\n"); } }, h("summary", {}, "Change the rest"), area,
+    h("button", { type: "button", onclick: () => linesOf(area).length && acting(box, async () => {
+      show(await call("POST", path(made.run.task, "edit"), { body: { steps: linesOf(area) } }));
+      element.open = false;
+    }) }, "Change"), box);
+  return element;
+}
+
 /** A BREAKPOINT as a form: a button a choice, a box for a text or for steps. */
-function form({ task, breakpoint }) {
+function form({ task, steps, breakpoint }) {
   const { id, question, schema, expired } = breakpoint;
   const box = h("div");
   const send = (answer) =>
@@ -172,7 +200,8 @@ function form({ task, breakpoint }) {
     if (each.enum) return each.enum.map((choice) => h("button", { type: "button", onclick: () => send(choice) }, choice));
     const lines = each.type === "array";
     const area = h("textarea", { "aria-labelledby": label, rows: lines ? 3 : 2, maxlength: each.maxLength, placeholder: lines ? "One step a line" : "Your answer" });
-    const value = () => (lines ? area.value.split("\n").filter((line) => line.trim()) : area.value.trim());
+    if (breakpoint.kind === "confirm") area.value = steps.map(({ line }) => line).join("\n");
+    const value = () => (lines ? linesOf(area) : area.value.trim());
     return [area, h("button", { type: "button", onclick: () => value().length && send(value()) }, lines ? "Use these steps" : "Answer")];
   });
   const again = h("button", { type: "button", onclick: () => acting(box, async () => show(await call("POST", path(task, "resume")))) }, "Ask again");

@@ -11,12 +11,14 @@ from msgspec import Struct
 class PageRef(Struct, frozen=True):
     """A search hit. ``title`` is that of the page, never of a redirect; better matches score higher.
 
-    ``section`` is the index of the section that is nearest by meaning, if vectors were compared.
+    ``redirect`` is the name that was found, if it is a redirect's. ``section`` is the index of the section that is
+    nearest by meaning, if vectors were compared.
     """
 
     title: str
     score: float
     section: int | None = None
+    redirect: str = ""
 
 
 class Hits(Struct, frozen=True):
@@ -46,12 +48,18 @@ SECTIONS = msgspec.json.Decoder(list[Section])
 
 
 class Page(Struct, frozen=True):
-    """A page at one revision. ``url`` has no fragment."""
+    """A page at one revision. ``url`` has no fragment. ``asked_as`` is the redirect that a question names it by."""
 
     title: str
     revision: int
     url: str
     sections: list[Section]
+    asked_as: str = ""
+
+    @property
+    def names(self) -> str:
+        """The title, with the name that the question has for it."""
+        return f"{self.title} ({self.asked_as})" if self.asked_as else self.title
 
 
 class Site(Struct, frozen=True):

@@ -46,9 +46,16 @@ class Feed:
 
 
 def batches(feeds: Sequence[Feed]) -> list[list[Feed]]:
-    """Decoding sequences first, whose readers wait, then prompts; all in one batch if the prompts fill no tile."""
-    decoding = [feed for feed in feeds if feed.sequence.decoding]
-    prefilling = [feed for feed in feeds if not feed.sequence.decoding]
-    if sum(feed.count for feed in prefilling) < TILE_ROWS:
-        decoding, prefilling = [*decoding, *prefilling], []
-    return [batch for batch in (decoding, prefilling) if batch]
+    """Decoding sequences first, whose readers wait, then prompts; all in one batch if the prompts fill no tile.
+
+    A batch has one adapter, because llama.cpp computes a whole batch with the same ones.
+    """
+    made = []
+    for adapter in dict.fromkeys(feed.sequence.adapter for feed in feeds):
+        alike = [feed for feed in feeds if feed.sequence.adapter == adapter]
+        decoding = [feed for feed in alike if feed.sequence.decoding]
+        prefilling = [feed for feed in alike if not feed.sequence.decoding]
+        if sum(feed.count for feed in prefilling) < TILE_ROWS:
+            decoding, prefilling = [*decoding, *prefilling], []
+        made += [batch for batch in (decoding, prefilling) if batch]
+    return made

@@ -58,6 +58,7 @@ class SequenceState:
     sampler: Sampler
     reply: Reply
     arrived: float  # monotonic seconds
+    adapter: str = ""  # the LoRA adapter that computes it; "": none
     logprobs: int | None = None  # alternatives to report for each token; None: report nothing
     scored: int | None = (
         None  # leading tokens of the prompt that need no log-probability any more; None: none does

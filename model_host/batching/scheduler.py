@@ -5,6 +5,9 @@ first, then the oldest request. Waiting raises a request's lane (:func:`~model_h
 nothing starves. While foreground requests run, running background requests keep their cells but take part only in every
 :data:`BACKGROUND_TURN`-th step. Prompts of one lane prefill one after the other, the shortest first, so that a short
 question does not wait for a long one; every :data:`OLDEST_TURN`-th step goes to the oldest.
+
+Requests of different LoRA adapters cannot be decoded together, so the adapters in use take turns of
+:data:`ADAPTER_SECONDS` (docs/decisions/0042-adapters.md).
 """
 
 from __future__ import annotations
@@ -28,6 +31,8 @@ OLDEST_TURN = 4
 # A step that completes a prompt prefills no other one, so that the answer can begin, unless the step would have fewer
 # prompt tokens than this.
 WORTH_A_STEP = 32
+# A change of the adapter takes llama.cpp up to the time of a step, so each has its turn for this long.
+ADAPTER_SECONDS = 0.25
 # A request waits for a running one that is about to cache this many more tokens of its prompt.
 WORTH_WAITING_FOR = 48
 
@@ -46,6 +51,9 @@ class Scheduler:
         self._drafts = drafts  # most draft tokens of a step, all sequences together
         self._spare = drafts  # output rows that the step still has, beyond one for each sequence
         self._turn = 0
+        self._adapter = ""  # whose turn it is
+        self._adapter_until = 0.0
+        self._adapters_ran: dict[str, float] = {}  # when each had its last step
         self._parallel = parallel
         self._max_waiting = max_waiting
 
@@ -76,15 +84,15 @@ class Scheduler:
                 self.restore(sequence)
             # Never more than the whole cache has, or a prompt near the limit would wait forever.
             cells = min(len(sequence.tokens) + ANSWER_ROOM, self.sequence_limit)
-            prompt = sequence.findable, sequence.shared, sequence.owner
+            prompt = sequence.findable, sequence.shared, sequence.owner, cells, sequence.adapter
             for loser in places:
-                if self.slots.fits(*prompt, cells, besides=loser.slot if loser is not None else None):
+                if self.slots.fits(*prompt, besides=loser.slot if loser is not None else None):
                     break
             else:
                 break  # strictly in order: a small request must not overtake a large one forever
             if loser is not None:
                 self.preempt(loser)
-            placed = self.slots.acquire(*prompt, cells)
+            placed = self.slots.acquire(*prompt)
             assert placed is not None
             sequence.slot, sequence.done = placed
             if sequence.admitted is None:
@@ -151,12 +159,23 @@ class Scheduler:
         foreground = [s for s in self.running if s.lane != "background"]
         background = [s for s in self.running if s.lane == "background"]
         if not foreground:
-            return self._share_out(background, budget, now)
-        feeds = self._share_out(foreground, budget, now)
+            return self._share_out(self._in_turn(background, now), budget, now)
+        feeds = self._share_out(self._in_turn(foreground, now), budget, now)
         if self._turn % BACKGROUND_TURN == 0:
             left = budget - sum(feed.count for feed in feeds)
             feeds += self._share_out(background, min(left, max(1, budget // BACKGROUND_SHARE)), now)
         return feeds
+
+    def _in_turn(self, sequences: list[SequenceState], now: float) -> list[SequenceState]:
+        """Those of the adapter whose turn it is; a turn ends early if nothing is left of it."""
+        adapters = {sequence.adapter for sequence in sequences}
+        if len(adapters) > 1 and (self._adapter not in adapters or now >= self._adapter_until):
+            self._adapter = min(adapters, key=lambda adapter: self._adapters_ran.get(adapter, 0.0))
+            self._adapter_until = now + ADAPTER_SECONDS
+        elif len(adapters) == 1:
+            (self._adapter,) = adapters
+        self._adapters_ran[self._adapter] = now
+        return [sequence for sequence in sequences if sequence.adapter == self._adapter]
 
     def _share_out(self, sequences: list[SequenceState], budget: int, now: float) -> list[Feed]:
         """One token for each decoding sequence, then the prompts: lane by lane, the shortest first.
@@ -226,9 +245,9 @@ class Scheduler:
 
     def _prefix_is_coming(self, sequence: SequenceState) -> bool:
         """Whether a running prompt is about to cache much more of this prompt than is cached now."""
-        _, have = self.slots.find(sequence.findable, sequence.shared, sequence.owner)
+        _, have = self.slots.find(sequence.findable, sequence.shared, sequence.owner, sequence.adapter)
         for other in self.running:
-            if other.done >= other.prompt_length:
+            if other.done >= other.prompt_length or other.adapter != sequence.adapter:
                 continue
             if other.lane == "background" != sequence.lane:
                 continue  # it hardly progresses beside this one

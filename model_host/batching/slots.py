@@ -49,6 +49,7 @@ class Slot:
 
     id: int
     owner: str = ""
+    adapter: str = ""  # that computed its cells
     tokens: list[int] = field(default_factory=list)
     cells: list[int] = field(default_factory=list)  # identity of the cell behind each token
     shared: int = 0  # leading tokens that other owners may reuse
@@ -108,11 +109,13 @@ class SlotTable:
     def free(self) -> int:
         return self.size - self.used
 
-    def find(self, tokens: Sequence[int], shared: int, owner: str) -> tuple[Slot | None, int]:
+    def find(
+        self, tokens: Sequence[int], shared: int, owner: str, adapter: str = ""
+    ) -> tuple[Slot | None, int]:
         """The slot with the longest reusable prefix of ``tokens``, and that length.
 
-        The fence: another owner's slot is reused only as far as the text is marked shared on both sides. The
-        last token is never reused, because decoding it yields the first logits.
+        The fence: another owner's slot is reused only as far as the text is marked shared on both sides, and that of
+        another adapter never. The last token is never reused, because decoding it yields the first logits.
         """
         best: Slot | None = None
         length = 0
@@ -120,7 +123,7 @@ class SlotTable:
             limit = len(tokens) - 1
             if slot.owner != owner:
                 limit = min(limit, shared, slot.shared)
-            if limit <= length or len(slot.tokens) <= length:
+            if limit <= length or len(slot.tokens) <= length or slot.adapter != adapter:
                 continue
             common = common_prefix(slot.tokens, tokens, limit)
             if common > length and self._memory.reusable(slot.id, common):
@@ -128,23 +131,32 @@ class SlotTable:
         return best, length
 
     def fits(
-        self, tokens: Sequence[int], shared: int, owner: str, cells: int, *, besides: Slot | None = None
+        self,
+        tokens: Sequence[int],
+        shared: int,
+        owner: str,
+        cells: int,
+        adapter: str = "",
+        *,
+        besides: Slot | None = None,
     ) -> bool:
         """Whether :meth:`acquire` would find a place, were the slot ``besides`` not active."""
-        source, length = self.find(tokens, shared, owner)
+        source, length = self.find(tokens, shared, owner, adapter)
         active = [slot.cells for slot in self._slots if slot.active and slot is not besides]
         held = set(source.cells[:length] if source is not None else ()).union(*active)
         return len(active) < len(self._slots) and len(held) + cells - length <= self.size
 
-    def acquire(self, tokens: Sequence[int], shared: int, owner: str, cells: int) -> tuple[Slot, int] | None:
+    def acquire(
+        self, tokens: Sequence[int], shared: int, owner: str, cells: int, adapter: str = ""
+    ) -> tuple[Slot, int] | None:
         """A slot for a prompt with its longest cached prefix already in it, and that prefix's length.
 
         ``cells``: how many it needs in all. Those that the prefix does not have are left free, evicting cached slots
         where needed. Returns None, with nothing changed, when the active slots leave no slot or not enough cells.
         """
-        if not self.fits(tokens, shared, owner, cells):
+        if not self.fits(tokens, shared, owner, cells, adapter):
             return None
-        source, length = self.find(tokens, shared, owner)
+        source, length = self.find(tokens, shared, owner, adapter)
         if source is not None and not source.active and length == len(source.tokens):
             slot: Slot | None = source
         else:
@@ -155,7 +167,7 @@ class SlotTable:
             elif slot is not None and source is not None:
                 self._share(source, slot, length)
         assert slot is not None
-        slot.active, slot.owner = True, owner
+        slot.active, slot.owner, slot.adapter = True, owner, adapter
         slot.shared = min(shared, length)
         slot.used_at = next(self._clock)
         self.make_room(cells - length)
@@ -176,7 +188,14 @@ class SlotTable:
         """Forget what was decoded into the slot but not recorded: guesses that did not hold."""
         self._memory.trim(slot.id, len(slot.tokens))
 
-    def adopt(self, tokens: Sequence[int], shared: int, owner: str, load: Callable[[int], bool]) -> bool:
+    def adopt(
+        self,
+        tokens: Sequence[int],
+        shared: int,
+        owner: str,
+        load: Callable[[int], bool],
+        adapter: str = "",
+    ) -> bool:
         """Bring a saved sequence back as a cached slot; ``load`` fills the empty sequence of the given id.
 
         False, with nothing but evictions changed, when there is no room for it or it cannot be loaded.
@@ -188,7 +207,7 @@ class SlotTable:
             self._memory.trim(slot.id, 0)
             return False
         self.append(slot, tokens, shared)
-        slot.owner, slot.kept, slot.used_at = owner, True, next(self._clock)
+        slot.owner, slot.adapter, slot.kept, slot.used_at = owner, adapter, True, next(self._clock)
         return True
 
     def release(
@@ -324,7 +343,7 @@ class SlotTable:
     def _clear(self, slot: Slot) -> None:
         if slot.tokens:
             self._truncate(slot, 0)
-        slot.owner = ""
+        slot.owner = slot.adapter = ""
         slot.shared = slot.prompt = 0
         slot.kept = slot.unsaved = False
 

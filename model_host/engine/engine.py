@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from model_host import protocol
 from model_host.batching.batches import Span
 from model_host.batching.tiles import fitting
+from model_host.engine.adapters import apply_adapter, load_adapter
 from model_host.engine.cpu_contention import SHORTEST_SECONDS, CpuContention
 from model_host.engine.kv_state import KvState
 from model_host.engine.sampling import SamplerChain
@@ -47,6 +48,7 @@ class Engine:
         chunk: int,
         threads: int,
         progress: Callable[[float], bool],
+        adapters: Sequence[tuple[str, Path]] = (),
     ) -> None:
         weights = self.weights = Weights(path, progress)
         if weights.pools:
@@ -60,6 +62,8 @@ class Engine:
         self.vocabulary = weights.vocabulary
         self.piece, self.ends = weights.vocabulary.piece, weights.vocabulary.ends
         self.arm, self.abort = weights.abort.reset, weights.abort.throw
+        self.adapters = {name: load_adapter(weights, file) for name, file in adapters}
+        self._adapter = ""  # of the context now
         self._context = self._make_context(context, sequences + 1, outputs, chunk, threads)
         self._memory = llama_cpp.llama_get_memory(self._context)
         self.chunk = int(llama_cpp.llama_n_batch(self._context))  # less than ``chunk`` in a small context
@@ -72,14 +76,17 @@ class Engine:
 
     # ------------------------------------------------------------------ decoding
 
-    def decode(self, spans: Sequence[Span]) -> tuple[DecodeResult, dict[int, int]]:
-        """Run one batch. Return the result and, by sequence, the first row whose logits were requested.
+    def decode(self, spans: Sequence[Span], adapter: str = "") -> tuple[DecodeResult, dict[int, int]]:
+        """Run one batch with ``adapter``. Return the result and, by sequence, the first row of requested logits.
 
         After ``aborted`` or ``no_room`` the sequences are as they were before the call. Raises RuntimeError when
         llama.cpp fails.
         """
         if self._plan:
             self._use(self._threads_for(sum(len(span.tokens) for span in spans)))
+        if adapter != self._adapter:
+            apply_adapter(self._context, self.adapters.get(adapter))
+            self._adapter = adapter
         return self._decode(spans)
 
     def _decode(self, spans: Sequence[Span]) -> tuple[DecodeResult, dict[int, int]]:
@@ -261,15 +268,21 @@ class Engine:
         return state
 
     @property
-    def state_key(self) -> str:
-        """Everything that a saved sequence depends on."""
-        return f"{self.weights.fingerprint} {self.weights.build} f16 window-full"
+    def state_keys(self) -> dict[str, str]:
+        """Everything that a sequence saved under an adapter depends on, by the adapter's name; "" for none."""
+        bare = f"{self.weights.fingerprint} {self.weights.build} f16 window-full"
+        return {"": bare} | {name: f"{bare} lora {one.checksum}" for name, one in self.adapters.items()}
 
     def ready(self, *, pid: int, n_parallel: int) -> protocol.Ready:
         ready = self.weights.ready(
             pid=pid, n_ctx=self.sequence_limit, n_parallel=n_parallel, threads=self.threads
         )
-        return replace(ready, thread_plan=self.thread_plan(), thread_speeds=self._measured)
+        return replace(
+            ready,
+            thread_plan=self.thread_plan(),
+            thread_speeds=self._measured,
+            adapters={name: adapter.checksum for name, adapter in self.adapters.items()},
+        )
 
     # ------------------------------------------------------------------ set-up
 

@@ -8,6 +8,7 @@ template that sorts them gets the order of the texts.
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 from msgspec import Struct
 
 from model_host.protocol import Message, Tool, ToolCall
+from model_host.replies.tool_forms import LFM2_FORM
 
 # Private-use characters around digits: nothing that `upper`, `trim` or JSON would change.
 OPEN, CLOSE = "\ue000", "\ue001"
@@ -25,9 +27,9 @@ MAX_FIELDS = 99_999
 MAX_NESTING = 64
 
 _SCHEMAS_BY_NAME = frozenset({"properties", "patternProperties", "$defs", "definitions"})
-_SCHEMA_KEYWORDS = (
-    "items additionalProperties not contains propertyNames if then else anyOf oneOf allOf prefixItems"
-)
+_SCHEMA_KEYWORDS = """
+items additionalItems additionalProperties not contains propertyNames if then else anyOf oneOf allOf prefixItems
+"""
 _SCHEMAS = frozenset(_SCHEMA_KEYWORDS.split())
 _OTHER_KEYWORDS = """
 type description title format pattern nullable minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minLength
@@ -100,6 +102,18 @@ def cut(text: str, nonce: str) -> list[str | Placeholder]:
         pieces += [text[at : match.start()], Placeholder(match[2] == "1", int(match[3]), len(match[1]))]
         at = match.end()
     return [piece for piece in [*pieces, text[at:]] if piece]
+
+
+def lfm2_text(calls: Sequence[dict[str, Any]]) -> str:
+    """The calls of a message in LFM2's form, for its templates that leave them to the message's text."""
+    made = []
+    for function in (call["function"] for call in calls):
+        values = {
+            key: json.dumps(value, ensure_ascii=False).replace(OPEN, ESCAPED + OPEN)
+            for key, value in function["arguments"].items()
+        }
+        made.append(f"{function['name']}({', '.join(f'{key}={value}' for key, value in values.items())})")
+    return f"{LFM2_FORM.open}[{', '.join(made)}]{LFM2_FORM.section[0]}"
 
 
 def field_texts(message: Message) -> list[str]:

@@ -87,7 +87,7 @@ def _compiled(template: str) -> Template:
 def render(request: dict[str, Any]) -> dict[str, str]:
     """Render once; return ``{"text": …}``, or ``{"error": …}`` with the message of the template or of Jinja2."""
     try:
-        text = _compiled(request.pop("template")).render(**request)
+        text = _compiled(request.pop("template")).render({"datetime": _strftime_now("%b %d %Y")} | request)
     except MemoryError:
         return {"error": "the template needs too much memory"}
     except RecursionError:

@@ -15,19 +15,25 @@ import re
 import secrets
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from itertools import groupby, takewhile
 from typing import Any, NamedTuple, Protocol
 
 import msgspec
-from msgspec.structs import replace
 
 from model_host.prompts.generic_tools import GENERIC_FORM, as_plain_messages
-from model_host.prompts.placeholders import NestingError, Placeholder, Placeholders, cut, field_texts
+from model_host.prompts.placeholders import (
+    NestingError,
+    Placeholder,
+    Placeholders,
+    cut,
+    field_texts,
+    lfm2_text,
+)
 from model_host.prompts.renderer import ChatTemplateError, TemplateWorker
-from model_host.protocol import Message, TextPart, Tool, ToolCall
+from model_host.prompts.turns import Body, arrangements
+from model_host.protocol import Message, Tool, ToolCall
 from model_host.replies.thoughts import leading_thoughts, opened_thought
-from model_host.replies.tool_forms import ToolForm, find_form
+from model_host.replies.tool_forms import LFM2_FORM, ToolForm, find_form
 
 _CACHED_SKELETONS = 256
 
@@ -86,6 +92,7 @@ class PromptBuilder:
         # Without tools; some templates iterate over them without a check.
         self._no_tools: dict[str, Any] = {"tools": None}
         self._own_form: ToolForm | None = None
+        self._writes_calls = False  # the template shows tools, but leaves calls to the messages' text
         self._own_form = self._find_form()
         self.form = self._own_form or GENERIC_FORM
 
@@ -107,21 +114,14 @@ class PromptBuilder:
             tools or any(message.tool_calls or message.role == "tool" for message in messages)
         ):
             messages, tools = as_plain_messages(messages, tools), ()
-        try:
-            return self._build(messages, tools, continued, variables or {})
-        except ChatTemplateError as error:
-            turns = _taking_turns(messages)
-            if len(turns) < len(messages):
-                with suppress(ChatTemplateError):
-                    return self._build(turns, tools, continued, variables or {})
-            if turns[0].role != "system" or len(turns) < 2:
-                raise
-            # Some Gemma templates have no system role: its text then opens the first user message, or is one.
-            opening = len(_Body.of(turns[0]).text)
-            turns = _taking_turns([replace(turns[0], role="user"), *turns[1:]])
-            with suppress(ChatTemplateError):
+        refusal: ChatTemplateError | None = None
+        for turns, opening in arrangements(messages):
+            try:
                 return self._build(turns, tools, continued, variables or {}, opening)
-            raise error
+            except ChatTemplateError as error:
+                refusal = refusal or error
+        assert refusal is not None
+        raise refusal
 
     def _build(
         self,
@@ -129,10 +129,10 @@ class PromptBuilder:
         tools: Sequence[Tool],
         continued: bool,
         variables: Mapping[str, Any],
-        opening: int = 0,
+        opening: int,
     ) -> BuiltPrompt:
         """``opening``: characters of a system prompt that the first message begins with."""
-        bodies = [_Body.of(message) for message in messages]
+        bodies = [Body.of(message) for message in messages]
         try:
             marks = Placeholders(self._nonce, messages, tools)
         except NestingError as error:
@@ -185,7 +185,7 @@ class PromptBuilder:
         messages: Sequence[Message],
         tools: Sequence[Tool],
         marks: Placeholders,
-        bodies: Sequence[_Body],
+        bodies: Sequence[Body],
         continued: bool,
         variables: Mapping[str, Any],
     ) -> list[Segment]:
@@ -218,13 +218,15 @@ class PromptBuilder:
         return known
 
     def _turns(
-        self, messages: Sequence[Message], marks: Placeholders, bodies: Sequence[_Body]
+        self, messages: Sequence[Message], marks: Placeholders, bodies: Sequence[Body]
     ) -> list[dict[str, Any]]:
         """The messages as the template expects them."""
         turns: list[dict[str, Any]] = []
         calls: dict[str, str] = {}  # of the last assistant's turn: name by id
         for index, message in enumerate(messages):
             turn = marks.message(index, message, empty=not bodies[index].text)
+            if self._writes_calls and message.tool_calls:
+                turn["content"] += lfm2_text(turn.pop("tool_calls"))
             if message.role != "tool":
                 calls = {call.id: call.name for call in message.tool_calls}
             elif self._own_form is not None and self._own_form.responses_with_calls:
@@ -273,10 +275,12 @@ class PromptBuilder:
             called = self._render({**request, "messages": turns})
         except ChatTemplateError:
             return None
-        bodies = [_Body.of(message) for message in PROBE_MESSAGES]
-        return find_form(
-            "".join(p if isinstance(p, str) else _filled(p, bodies, marks.fields) for p in called)
-        )
+        bodies = [Body.of(message) for message in PROBE_MESSAGES]
+        text = "".join(p if isinstance(p, str) else _filled(p, bodies, marks.fields) for p in called)
+        form = find_form(text)
+        if form is None and self._tokenizer.control_pattern.fullmatch(LFM2_FORM.open):
+            self._writes_calls, form = True, LFM2_FORM
+        return form
 
 
 def _check_complete(
@@ -289,7 +293,7 @@ def _check_complete(
     bodies = {piece.index for piece in pieces if isinstance(piece, Placeholder) and piece.body}
     fields = {piece.index for piece in pieces if isinstance(piece, Placeholder) and not piece.body}
     for index, message in enumerate(messages):
-        silent = not _Body.of(message).text and message.tool_calls
+        silent = not Body.of(message).text and message.tool_calls
         if index not in bodies and not silent:
             raise ChatTemplateError(f"the model's chat template leaves out message {index + 1}")
         if not all(marks.number(text) in fields for text in field_texts(message)):
@@ -336,58 +340,11 @@ def _tail(skeleton: Sequence[Segment]) -> str:
     return "".join(reversed([str(text) for text in texts]))
 
 
-def _filled(slot: Placeholder, bodies: Sequence[_Body], fields: Sequence[str]) -> str:
+def _filled(slot: Placeholder, bodies: Sequence[Body], fields: Sequence[str]) -> str:
     text = bodies[slot.index].text if slot.body else fields[slot.index]
     for _ in range(slot.escapes):
         text = json.dumps(text, ensure_ascii=False)[1:-1]
     return text
-
-
-def _taking_turns(messages: Sequence[Message]) -> list[Message]:
-    """The conversation with one system message at most, and turns that alternate.
-
-    Instructions after the first turn become the user's. Messages of one role that follow each other are joined.
-    """
-    made: list[Message] = []
-    for message in messages:
-        if message.role == "system" and any(turn.role != "system" for turn in made):
-            message = replace(message, role="user")
-        if (
-            made
-            and made[-1].role == message.role != "tool"
-            and not (made[-1].tool_calls or message.tool_calls)
-        ):
-            between = TextPart("\n\n", shared=True)
-            made[-1] = Message(message.role, [*_parts(made[-1]), between, *_parts(message)])
-        else:
-            made.append(message)
-    return made
-
-
-def _parts(message: Message) -> list[TextPart]:
-    """The stripped text of a message as parts."""
-    body = _Body.of(message)
-    return [TextPart(body.text[: body.shared], shared=True), TextPart(body.text[body.shared :])]
-
-
-class _Body(msgspec.Struct, frozen=True):
-    """The stripped text of a message, and how many of its first characters are shared."""
-
-    text: str
-    shared: int
-
-    @staticmethod
-    def of(message: Message) -> _Body:
-        parts = [TextPart(message.content)] if isinstance(message.content, str) else message.content
-        whole = "".join(part.text for part in parts)
-        shared = 0
-        for part in parts:
-            if not part.shared and part.text:
-                break
-            shared += len(part.text)
-        lead = len(whole) - len(whole.lstrip())
-        text = whole.strip()
-        return _Body(text, min(max(0, shared - lead), len(text)))
 
 
 PROBE_TOOL = Tool("probe_tool", "probe", {"type": "object", "properties": {"probe_key": {"type": "string"}}})

@@ -40,6 +40,7 @@ FailureCode = Literal[
     "model_missing",
     "model_corrupt",
     "model_unsupported",
+    "adapter_unusable",
     "shutting_down",  # retriable
     "internal",
 ]
@@ -72,6 +73,7 @@ class Ready(EventBase, frozen=True, kw_only=True):
     dimensions: int = 0  # of an embedding model's vectors
     thread_plan: dict[int, int] = {}  # threads by batch size; empty: always ``threads``
     thread_speeds: dict[int, dict[int, float]] = {}  # tokens/s by batch size and threads, if just measured
+    adapters: dict[str, str] = {}  # LoRA adapters that requests may name, with their files' checksums
 
 
 class Queued(EventBase, frozen=True):

@@ -37,7 +37,8 @@ class Generate(RequestBase, frozen=True):
     ``root``), ``json_schema`` and ``tools`` constrains the output. ``logprobs`` is the number of alternatives to report
     for each token, with ``prompt_logprobs`` also for those of the ``prompt``. ``continue_final`` continues the last
     message, an assistant's with text, instead of beginning a reply. ``template_variables`` are for the chat template,
-    where they are defined beside its own; after ``thought_tokens`` a thought of the model is ended.
+    where they are defined beside its own; after ``thought_tokens`` a thought of the model is ended. ``adapter`` names
+    one of the host's LoRA adapters.
     """
 
     id: RequestId
@@ -60,6 +61,7 @@ class Generate(RequestBase, frozen=True):
     prompt_logprobs: bool = False
     template_variables: Variables = {}
     thought_tokens: Annotated[int, Meta(ge=0, le=1_048_576)] | None = None
+    adapter: Annotated[str, Meta(max_length=64)] = ""
 
     def problem(self) -> str | None:
         if (self.messages is None) == (self.prompt is None):

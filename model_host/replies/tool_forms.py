@@ -61,6 +61,7 @@ class ToolForm:
         return [*dict.fromkeys(marker for marker in (*found, self.quote) if marker)]
 
 
+LFM2_FORM = ToolForm("python", "<|tool_call_start|>", listed=True, section=("<|tool_call_end|>",))
 _DEEPSEEK = ("<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>")
 _FORMS = (
     ToolForm("gemma", "<|tool_call>", "<tool_call|>", quote='<|"|>'),  # Gemma 4
@@ -78,7 +79,7 @@ _FORMS = (
         listed=True,
         section=("<|END_ACTION|>",),
     ),
-    ToolForm("python", "<|tool_call_start|>", listed=True, section=("<|tool_call_end|>",)),  # LFM2
+    LFM2_FORM,
     ToolForm(  # gpt-oss
         "named",
         "<|channel|>commentary to=functions.",

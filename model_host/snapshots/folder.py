@@ -1,8 +1,8 @@
 """The index of KV sequences that are on disk or queued for writing.
 
-The folder's name is a hash of everything a state depends on (weights, build, cache type), so states of another model
-are never read. The loop's thread queries the index; the writer's thread removes files that it could not write or has
-deleted. A missing or damaged file counts as never saved.
+The folder's name is a hash of everything a state depends on (weights, adapter, build, cache type), so states of
+another model or adapter are never read. The loop's thread queries the index; the writer's thread removes files that it
+could not write or has deleted. A missing or damaged file counts as never saved.
 """
 
 from __future__ import annotations
@@ -27,20 +27,21 @@ from model_host.snapshots.snapshot_file import (
     read_content,
     read_header,
 )
-from model_host.snapshots.writer import Erased, SnapshotWriter
+from model_host.snapshots.writer import SnapshotWriter
 
 _HALF_LIFE = 86_400.0  # seconds
 _MOST_AHEAD = 10 * _HALF_LIFE  # a thousand uses at once; a later time is a clock error
 
 
 class SnapshotFolder:
-    """The snapshots of one model under ``root``."""
+    """The snapshots of one model under ``root``, with one adapter or none. Folders may share the ``writer``."""
 
-    def __init__(self, root: Path, key: str, *, limit: int, shared_limit: int) -> None:
+    def __init__(self, root: Path, key: str, writer: SnapshotWriter) -> None:
         self.folder = root / hashlib.blake2b(key.encode(), digest_size=8).hexdigest()
         self._known: dict[Path, Snapshot] = {}
         self._lock = threading.Lock()  # of the index
-        self.writer = SnapshotWriter(root, self.folder, limit, shared_limit, self._lost)
+        self.writer = writer
+        writer.on_lost.append(self._lost)
 
     def scan(self) -> None:
         """Read the headers of all files; delete damaged files and leftovers of a crash. Raises OSError."""
@@ -149,11 +150,10 @@ class SnapshotFolder:
         _touch(snapshot.path)
         return decompress(content)
 
-    def forget(self, owner: str, done: Erased) -> None:
-        """Delete an owner's files of all models. ``done`` gets None or the error, in the writer's thread."""
+    def forget(self, owner: str) -> None:
+        """Take an owner's files out of the index, before the writer erases them."""
         with self._lock:
             self._known = {path: one for path, one in self._known.items() if one.owner != owner}
-        self.writer.erase(owner, done)
 
     def _index(self) -> list[Snapshot]:
         with self._lock:

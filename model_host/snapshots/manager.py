@@ -11,7 +11,7 @@ A sequence is saved up to its ``boundary``, the length of the prefix that stays 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
 from typing import Protocol
@@ -20,7 +20,7 @@ from model_host.batching import request
 from model_host.batching.slots import Slot, SlotTable
 from model_host.snapshots.folder import SnapshotFolder
 from model_host.snapshots.snapshot_file import Snapshot, State
-from model_host.snapshots.writer import Erased
+from model_host.snapshots.writer import Erased, SnapshotWriter
 
 MIN_TOKENS = 64  # prefilling fewer tokens again costs less than a file
 WORTH_LOADING = 32  # tokens that a snapshot must save beyond what the cache has
@@ -49,12 +49,13 @@ class SequenceStates(Protocol):
 
 
 class SnapshotManager:
-    """Saves and restores the slots of one table. Belongs to the loop's thread."""
+    """Saves and restores the slots of one table, in a folder for each adapter. Belongs to the loop's thread."""
 
     def __init__(
         self,
         slots: SlotTable,
-        folder: SnapshotFolder,
+        writer: SnapshotWriter,
+        folders: Mapping[str, SnapshotFolder],
         states: SequenceStates,
         boundary: Callable[[Sequence[int], int], int],
         *,
@@ -63,7 +64,8 @@ class SnapshotManager:
         self.restored = 0  # sequences
         self.quiet_seconds = quiet_seconds
         self._slots = slots
-        self._folder = folder
+        self._writer = writer
+        self._folders = folders
         self._states = states
         self._boundary = boundary
         slots.on_evict = self._save
@@ -71,21 +73,23 @@ class SnapshotManager:
     @property
     def saved(self) -> int:
         """Files written."""
-        return self._folder.writer.saved
+        return self._writer.saved
 
     def restore(self, sequence: request.SequenceState) -> None:
         """Restore the snapshot with the longest prefix of a prompt if it saves enough tokens over the cache."""
-        tokens, shared, owner = sequence.tokens, sequence.shared, sequence.owner
+        tokens, shared, owner, adapter = sequence.tokens, sequence.shared, sequence.owner, sequence.adapter
+        folder = self._folders[adapter]
         while True:
-            snapshot, length = self._folder.find(tokens, shared, owner)
-            if snapshot is None or length - self._slots.find(tokens, shared, owner)[1] < WORTH_LOADING:
+            snapshot, length = folder.find(tokens, shared, owner)
+            cached = self._slots.find(tokens, shared, owner, adapter)[1]
+            if snapshot is None or length - cached < WORTH_LOADING:
                 return
-            state = self._folder.load(snapshot)
+            state = folder.load(snapshot)
             if state is not None:
                 break  # otherwise the index has dropped it: try the next best
         load = partial(self._load, state, length)
         shared = min(snapshot.shared, length)
-        self.restored += self._slots.adopt(snapshot.tokens[:length], shared, snapshot.owner, load)
+        self.restored += self._slots.adopt(snapshot.tokens[:length], shared, snapshot.owner, load, adapter)
 
     def pending(self) -> bool:
         """Whether a slot is unsaved."""
@@ -100,19 +104,22 @@ class SnapshotManager:
     def finish(self, seconds: float) -> None:
         """Save all unsaved slots, within ``seconds``."""
         deadline = time.monotonic() + seconds
-        while self.pending() and self._folder.writer.flush(deadline - time.monotonic()):
+        while self.pending() and self._writer.flush(deadline - time.monotonic()):
             self.save_next()
-        self._folder.writer.flush(max(0.0, deadline - time.monotonic()))
+        self._writer.flush(max(0.0, deadline - time.monotonic()))
 
     def forget(self, owner: str, done: Erased) -> None:
         """Delete an owner's snapshots without waiting. ``done`` is called at the end, in another thread."""
-        self._folder.forget(owner, done)
+        for folder in self._folders.values():
+            folder.forget(owner)
+        self._writer.erase(owner, done)
 
     def _load(self, state: bytes, length: int, slot: int) -> bool:
         return self._states.load(slot, state, length)
 
     def _save(self, slot: Slot) -> None:
         slot.unsaved = False
+        folder = self._folders[slot.adapter]
         end = self._boundary(slot.tokens, slot.prompt)
         shared = min(slot.shared, end)
         near = max(MIN_TOKENS, end // NEAR)
@@ -124,11 +131,11 @@ class SnapshotManager:
         for stop in sorted(wanted):
             if MIN_TOKENS <= stop < end and (not stops or stop - stops[-1] > near):
                 stops.append(stop)
-        outgrown = self._folder.outgrown(slot.owner, shared, slot.tokens[:end], stops)
+        outgrown = folder.outgrown(slot.owner, shared, slot.tokens[:end], stops)
         inside = [stop for stop in stops if stop not in beginnings or not self._covered(slot, stop, outgrown)]
         earlier = None
         if outgrown and not all(self._states.reusable(slot.id, stop) for stop in inside):
-            earlier = self._folder.load(max(outgrown, key=lambda snapshot: len(snapshot.tokens)))
+            earlier = folder.load(max(outgrown, key=lambda snapshot: len(snapshot.tokens)))
         if owner or not self._covered(slot, end):
             slack = [] if owner else [end - SLACK]
             gaps = sorted((below - stop, stop) for below, stop in pairwise([0, *inside]))  # the largest first
@@ -137,11 +144,12 @@ class SnapshotManager:
             # A stop that did not fit gets a file of its own once several conversations begin with it.
             if stop in beginnings and not self._covered(slot, stop, outgrown):
                 whose = "" if stop <= shared else owner
-                if self._folder.begins_another(slot.tokens[:stop], whose, besides=slot.tokens[:end]):
+                if folder.begins_another(slot.tokens[:stop], whose, besides=slot.tokens[:end]):
                     self._put(slot, whose, min(shared, stop), stop, earlier, [stop - SLACK])
 
     def _covered(self, slot: Slot, length: int, besides: Sequence[Snapshot] = ()) -> bool:
-        return self._folder.covers(slot.tokens[:length], slot.shared, slot.owner, besides=besides)
+        folder = self._folders[slot.adapter]
+        return folder.covers(slot.tokens[:length], slot.shared, slot.owner, besides=besides)
 
     def _put(
         self,
@@ -153,9 +161,9 @@ class SnapshotManager:
         stops: Sequence[int] = (),
         outgrown: Sequence[Snapshot] = (),
     ) -> None:
-        tokens = slot.tokens[:end]
-        if end < MIN_TOKENS or self._folder.has(owner, tokens):
+        tokens, folder = slot.tokens[:end], self._folders[slot.adapter]
+        if end < MIN_TOKENS or folder.has(owner, tokens):
             return
         saved = self._states.save(slot.id, end, stops, earlier)
-        if saved is not None and not self._folder.save(owner, shared, tokens, *saved, outgrown):
+        if saved is not None and not folder.save(owner, shared, tokens, *saved, outgrown):
             slot.unsaved = True  # the writer is busy: later

@@ -47,18 +47,15 @@ class SnapshotWriter:
     """Writes snapshots within two limits of bytes under ``root``.
 
     ``limit`` is for files of owners, of which the least recently used is evicted, ``shared_limit`` for files of shared
-    text, of which the least used is evicted. ``lost`` is called in the writer's thread with each path whose snapshot is
-    gone.
+    text, of which the least used is evicted. All of ``on_lost`` are called in the writer's thread with each path whose
+    snapshot is gone.
     """
 
-    def __init__(
-        self, root: Path, folder: Path, limit: int, shared_limit: int, lost: Callable[[Path], None]
-    ) -> None:
+    def __init__(self, root: Path, limit: int, shared_limit: int) -> None:
         self.saved = 0  # files written
         self.limit, self.shared_limit = limit, shared_limit
         self._root = root
-        self._folder = folder
-        self._lost = lost
+        self.on_lost: list[Callable[[Path], None]] = []
         self._jobs: deque[_Write | _Erase] = deque()
         self._present: _Write | _Erase | None = None  # the job in progress
         self._changed = threading.Condition()
@@ -127,6 +124,10 @@ class SnapshotWriter:
             self._lost(old.path)
             delete_file(old.path)
 
+    def _lost(self, path: Path) -> None:
+        for report in self.on_lost:
+            report(path)
+
     def _erase(self, owner: str) -> OSError | None:
         """Delete the owner's files and all partial files; go on after an error and return the first one."""
         prefix = f"{owner_digest(owner)}-"
@@ -149,8 +150,8 @@ class SnapshotWriter:
         limit = self.shared_limit if shared else self.limit
         if size > limit:
             raise OSError(errno.EFBIG, f"it has {size} bytes, and the limit of all files is {limit}")
-        if _free_bytes(self._folder) < KEPT_FREE_BYTES + size:
-            raise OSError(errno.ENOSPC, f"{self._folder} would have less than {KEPT_FREE_BYTES} bytes free")
+        if _free_bytes(self._root) < KEPT_FREE_BYTES + size:
+            raise OSError(errno.ENOSPC, f"{self._root} would have less than {KEPT_FREE_BYTES} bytes free")
         found = [file for file in _files(self._root) if is_shared(file[0]) == shared]
         files = sorted(found, key=lambda file: file[1])
         total = sum(bytes_ for _, _, bytes_ in files)

@@ -119,7 +119,7 @@ class CacheStatus(Struct, frozen=True, kw_only=True):
 
 
 class ModelStatus(Struct, frozen=True, kw_only=True):
-    """The configured model; ``loaded`` is the running host's description of it.
+    """The configured model with the files of its adapters; ``loaded`` is the running host's description of it.
 
     ``context`` is the maximum of tokens of one request; all requests share the ``kv.size`` cells of the cache.
     """
@@ -129,6 +129,7 @@ class ModelStatus(Struct, frozen=True, kw_only=True):
     size_bytes: int
     ram_bytes: int
     context: int
+    adapters: dict[str, str]
     loaded: ModelInfo | None
 
     @classmethod
@@ -139,6 +140,7 @@ class ModelStatus(Struct, frozen=True, kw_only=True):
             size_bytes=model.size_bytes,
             ram_bytes=model.ram_bytes,
             context=context_length(model, health),
+            adapters={name: str(path) for name, path in model.adapters.items()},
             loaded=health.model,
         )
 

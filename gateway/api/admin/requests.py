@@ -37,8 +37,7 @@ async def erase(request: ApiRequest) -> ErasedRecords:
         return erase_records_of(connection, owner, stored)
 
     erased = await services.database.write(work)
-    await services.database.truncate_log()
-    await services.inference.forget(owner)
+    await services.conversations.edits.forget_text(owner)
     return ErasedRecords(user, erased)
 
 

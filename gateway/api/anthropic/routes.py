@@ -172,7 +172,7 @@ async def messages(request: ApiRequest) -> object:
     """The next message of a conversation, whole or streamed."""
     services, request_id = request.services, request.id
     body = await read_body(request, MessagesBody)
-    check_model(services, body.model)
+    adapter = check_model(services, body.model)
     turns = host_messages(body)
     if turns[-1].role == "assistant" and not turns[-1].continuable:
         raise invalid("messages", "the beginning of a reply, its last message, must be text")
@@ -188,9 +188,9 @@ async def messages(request: ApiRequest) -> object:
         owner=request.owner,
         **tool_settings(body),
     )
-    call = replace(call, **await thought_settings(services, body))
+    call = replace(call, adapter=adapter, **await thought_settings(services, body))
     user = body.metadata.user_id if body.metadata is not None else None
-    rendering = _MessageRendering(request_id, services.model.name, thoughts=thinks(body))
+    rendering = _MessageRendering(request_id, services.model.named(adapter), thoughts=thinks(body))
     return await answer(request, [call], rendering, stream=bool(body.stream), user=user)
 
 

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from starlette.responses import PlainTextResponse
 
 from gateway.api.http.endpoint import FORM, JSON, SSE, TEXT, Endpoint
+from gateway.api.openai.models import DEFAULT, check_model
 from gateway.api.parsing.fields import Body, User, convert, invalid, parse, parse_keep_alive
 from gateway.api.services import ApiRequest
 from gateway.api.streaming.streams import Relay, StreamReply, done_of, named_events, until_disconnect
@@ -23,7 +24,10 @@ _EXAMPLES = 4
 
 
 class AskRequest(Body, frozen=True):
+    """``model`` may name an adapter, as in the other APIs."""
+
     question: str
+    model: Annotated[str, Meta(max_length=400)] | None = None
     style: Annotated[str, Meta(max_length=64)] | None = None
     project: Annotated[str, Meta(min_length=1, max_length=400)] | None = None
     priority: Lane | None = None
@@ -98,6 +102,7 @@ async def ask(request: ApiRequest) -> object:
         id=request.id,
         question=asked.question,
         style=asked.style,
+        adapter=check_model(services, asked.model or DEFAULT),
         priority=asked.priority or "interactive",
         keep_alive=parse_keep_alive(asked.keep_alive),
         owner=request.owner,
@@ -114,7 +119,7 @@ async def ask(request: ApiRequest) -> object:
         return StreamReply(
             relay, lambda items: named_events(items, call.id, _named), during=services.questions.slot()
         )
-    with services.questions.slot():
+    async with services.questions.slot():
         result: AskResult = await until_disconnect(request.receive, done_of(relay, _named))
     if kind == TEXT:
         return PlainTextResponse(as_text(result.answer, result.citations))

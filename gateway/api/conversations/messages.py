@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, Struct, defstruct
 
 from gateway.api.conversations.replies import StoredMessageReply, shown
+from gateway.api.openai.models import DEFAULT, check_model
 from gateway.api.parsing.fields import Body, invalid, read_body
 from gateway.api.services import ApiRequest
 from gateway.api.streaming.streams import Relay, StreamReply, done_of, named_events, until_disconnect
@@ -46,6 +47,7 @@ class NewMessageBody(Body, frozen=True, kw_only=True):
     """POST …/messages. ``id`` makes retries harmless; ``reply: false`` only stores the message.
 
     ``failed`` stores a message, or its code, that failed: prompts and summaries leave it out.
+    ``model`` may name an adapter for the reply, as in the other APIs.
     The role ``assistant`` stores what the assistant said elsewhere. As from any reply, no facts are learned from it.
     """
 
@@ -57,6 +59,7 @@ class NewMessageBody(Body, frozen=True, kw_only=True):
     reply: bool = True
     failed: bool = False
     priority: Lane | None = None
+    model: Annotated[str, Meta(max_length=400)] | None = None
     max_tokens: Annotated[int, Meta(ge=1, le=1_048_576)] | None = None
 
     def __post_init__(self) -> None:
@@ -103,6 +106,7 @@ async def post_message(request: ApiRequest, conversation: Conversation) -> objec
         role=body.role,
         message_id=body.id,
         lane=body.priority or "interactive",
+        adapter=check_model(services, body.model or DEFAULT),
         max_tokens=body.max_tokens,
         reply=body.reply,
         failed=body.failed,

@@ -19,16 +19,10 @@ from gateway.api.streaming.streams import Relay, StreamReply, named_events
 from gateway.base.errors import NotFoundError
 from gateway.base.redact import without_secrets
 from gateway.runs.decide import call_text
+from gateway.runs.planning.items import line_of
 from gateway.runs.service import FollowingSince
-from gateway.store.memory.runs import (
-    Breakpoint,
-    BreakpointKind,
-    Notice,
-    Outcome,
-    PlannedBy,
-    RunState,
-    RunView,
-)
+from gateway.store.memory.notices import Notice
+from gateway.store.memory.runs import Breakpoint, BreakpointKind, Outcome, PlannedBy, RunState, RunView
 from gateway.store.memory.tasks import Archetype, State
 
 Line = Annotated[str, Meta(min_length=1, max_length=4000)]
@@ -57,6 +51,20 @@ class StepAgain(Body, frozen=True):
     step: Annotated[int, Meta(ge=1, le=999)]
 
 
+class RecordedStep(Body, frozen=True):
+    """POST …/replay. ``request`` is the step's id in the request log."""
+
+    request: Annotated[str, Meta(min_length=1, max_length=100)]
+
+
+class ReplayedStep(Struct, frozen=True, kw_only=True):
+    """What a call returned ``then``, and what it returns ``now``."""
+
+    call: str
+    then: str
+    now: str
+
+
 class BreakpointAnswer(Body, frozen=True):
     """POST …/answer. ``breakpoint`` is the id of the one that is meant; by default the open one."""
 
@@ -79,11 +87,12 @@ class BreakpointReply(Struct, frozen=True, kw_only=True):
 class StepReply(Struct, frozen=True, kw_only=True):
     """An item of the checklist with the outcome of its last attempt; ``result`` of a failed one is what went wrong.
 
-    ``request`` is the id of what it asked the model, in the request log; "" for none.
+    ``line`` makes such a step. ``request`` is its id in the request log; "" before it has ended.
     """
 
     id: str
     title: str
+    line: str
     state: State
     attempts: int
     outcome: Outcome | None
@@ -206,6 +215,13 @@ async def retry(request: ApiRequest) -> Struct:
     return run_reply(await request.services.runs.retry(request.path_id, request.owner, body.step))
 
 
+async def replay(request: ApiRequest) -> Struct:
+    """Make the call of a step that only reads again, and compare; nothing is stored."""
+    body = await read_body(request, RecordedStep)
+    step, now = await request.services.runs.replay(request.path_id, request.owner, body.request)
+    return ReplayedStep(call=call_text(step.tool, step.arguments), then=step.result or "", now=now)
+
+
 async def notices(request: ApiRequest) -> Struct:
     """Take the notices of the caller's tasks: reminders, BREAKPOINTs, results. Each is given once."""
     found = await request.services.runs.notices(request.owner)
@@ -275,6 +291,7 @@ def run_reply(view: RunView) -> RunReply:
         StepReply(
             id=item.id,
             title=item.title,
+            line=line_of(item),
             state=item.state,
             attempts=sum(step.item == item.id for step in view.steps),
             outcome=last[item.id].outcome if item.id in last else None,
@@ -319,6 +336,7 @@ ENDPOINTS = (
     Endpoint("POST", f"{_ONE}/answer", answer, "user", (JSON,), BreakpointAnswer, RunReply),
     Endpoint("POST", f"{_ONE}/edit", edit, "user", (JSON,), NewSteps, RunReply),
     Endpoint("POST", f"{_ONE}/retry", retry, "user", (JSON,), StepAgain, RunReply),
+    Endpoint("POST", f"{_ONE}/replay", replay, "user", (JSON,), RecordedStep, ReplayedStep),
     Endpoint("POST", f"{_ONE}/pause", pause, "user", reply=RunReply),
     Endpoint("POST", f"{_ONE}/resume", resume, "user", reply=RunReply),
     Endpoint("POST", f"{_ONE}/cancel", cancel, "user", reply=RunReply),

@@ -18,7 +18,7 @@ from gateway.api.services import ApiRequest
 from gateway.base.redact import without_secrets
 from gateway.memory.learning.objectives import split_listed
 from gateway.memory.planning.budget import time_zone
-from gateway.store.memory.runs import RunConflictError, unanswered
+from gateway.store.memory.runs import RunConflictError, end_runs, unanswered, wake_above
 from gateway.store.memory.tasks import (
     Archetype,
     Level,
@@ -118,7 +118,8 @@ async def add(request: ApiRequest, given: NewTaskBody) -> Struct:
         objective = split_listed(new.title)
         new = msgspec.structs.replace(new, title=objective.title)
         return shown(await request.write(lambda c: add_objective(c, new, objective.tasks)))
-    return shown(await request.write(lambda c: add_task(c, new)))
+    above = new.parent or "" if new.level == "checklist" else ""
+    return shown(await request.services.runs.make(lambda c: add_task(c, new), above, new.owner))
 
 
 async def change(request: ApiRequest) -> Struct:
@@ -137,17 +138,30 @@ async def change(request: ApiRequest) -> Struct:
             raise RunConflictError(
                 f"`{old.id}` waits at a BREAKPOINT: {question}", code="open_breakpoint", param="state"
             )
+        if given.get("state") in ("done", "cancelled"):
+            end_runs(connection, name, owner, time.time())
         counted = old.redactions + redactions
         task = msgspec.structs.replace(old, **given, updated_at=time.time(), redactions=counted)
         save_task(connection, task)
         return task
 
+    if given.get("state") in ("done", "cancelled"):
+        return shown(await request.services.runs.change(name, owner, store))
+    if given.keys() & {"title", "archetype"}:
+        return shown(await request.services.runs.make(store, name, owner))
     return shown(await request.write(store))
 
 
 async def delete(request: ApiRequest) -> Struct:
     """Delete a task and everything below it."""
-    await request.write(lambda c: delete_task(c, request.path_id, request.owner))
+    name, owner = request.path_id, request.owner
+
+    def store(connection: apsw.Connection) -> None:
+        gone = get_task(connection, name, owner)
+        delete_task(connection, name, owner)
+        wake_above(connection, gone, time.time())
+
+    await request.services.runs.change(name, owner, store)
     return Erased(request.path_id, True)
 
 

@@ -17,6 +17,7 @@ from starlette.types import ASGIApp, Message, Receive
 
 from gateway.api.http.auth import Access
 from gateway.api.services import ApiRequest, services_of_scope
+from gateway.base.errors import InvalidRequestError
 
 JSON = "application/json"
 TEXT = "text/plain"
@@ -26,6 +27,7 @@ SSE = "text/event-stream"
 # but not without the Origin header, by which the guard refuses it.
 MAYBE_JSON = (JSON, "")
 NDJSON = "application/x-ndjson"
+_NOTHING = (b"", b"{}", b"null")  # what clients send where a route has no fields
 
 # A handler returns an ASGI reply, or a value that is sent as JSON with the endpoint's status.
 Handler = Callable[[ApiRequest], Awaitable[object]]
@@ -62,6 +64,8 @@ class Endpoint:
 
     async def _serve(self, request: Request) -> ASGIApp:
         receive = _waking(request) if self.streams and self.method == "POST" else request.receive
+        if not self.accepts and (body := await request.body()).strip() not in _NOTHING:
+            raise InvalidRequestError(f"{self.method} {self.path} has no fields, but {len(body)} bytes came")
         reply = await self.handler(ApiRequest(request.scope, receive))
         if isinstance(reply, Struct | dict | list):
             return Response(msgspec.json.encode(reply), self.status, media_type=JSON)

@@ -109,7 +109,7 @@ def check_content_type(endpoint: Endpoint, headers: Headers) -> None:
     """
     given = headers.get("content-type", "").partition(";")[0].strip().lower()
     has_body = headers.get("content-length", "0") != "0" or "transfer-encoding" in headers
-    if not has_body or given in endpoint.accepts:
+    if not has_body or given in (endpoint.accepts or (JSON,)):
         return
     wanted = " or ".join(kind for kind in endpoint.accepts if kind) or "no body"
     hint = f"; send it with Content-Type: {JSON}" if endpoint.accepts == (JSON,) else ""

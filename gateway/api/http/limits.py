@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gateway.api.http.errors import RequestTimeoutError
 from gateway.base.errors import OverloadedError, TooLargeError
+from gateway.base.peers import Peers
 from gateway.config.settings import ServerSettings
 
 # How much of a refused body is read and discarded, so that the client can read the error.
@@ -21,26 +22,23 @@ _BUSY_RETRY_SECONDS = 5.0
 
 
 class ConcurrencyLimit:
-    """Refuses requests beyond ``limit``; does not queue them."""
+    """Refuses requests beyond ``limit`` over all gateways; does not queue them."""
 
-    def __init__(self, limit: int, what: str) -> None:
+    def __init__(self, peers: Peers, limit: int, what: str) -> None:
+        self._peers = peers
         self._limit = limit
         self._what = what
-        self._running = 0
 
-    @contextmanager
-    def slot(self) -> Iterator[None]:
+    @asynccontextmanager
+    async def slot(self) -> AsyncIterator[None]:
         """Raises OverloadedError at the limit."""
-        if self._running >= self._limit:
-            raise OverloadedError(
-                f"{self._limit} {self._what} are already being answered; try again shortly",
-                retry_after=_BUSY_RETRY_SECONDS,
-            )
-        self._running += 1
-        try:
+        async with self._peers.place(self._what, self._limit) as free:
+            if not free:
+                raise OverloadedError(
+                    f"{self._limit} {self._what} are already being answered; try again shortly",
+                    retry_after=_BUSY_RETRY_SECONDS,
+                )
             yield
-        finally:
-            self._running -= 1
 
 
 class BodyLimit:

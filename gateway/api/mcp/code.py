@@ -12,12 +12,17 @@ from msgspec import Meta, Struct
 
 from gateway.api.mcp.tool import Progress
 from gateway.api.parsing.fields import Body
-from gateway.api.projects.routes import FoundParts, ShownDefinitions, found_parts, shown_definitions
+from gateway.api.projects.routes import (
+    FoundParts,
+    ShownDefinitions,
+    found_parts,
+    outline_for,
+    shown_definitions,
+)
 from gateway.api.services import ApiRequest
 from gateway.base.errors import InvalidRequestError, NotFoundError
 from gateway.code import queries
 from gateway.code.outline import Outline
-from gateway.code.outline import outline as outline_of
 from gateway.code.source import lines_of
 from gateway.store.code import projects
 from gateway.store.code.graph import CodeUse
@@ -139,7 +144,7 @@ async def outline(request: ApiRequest, asked: OutlineQuery, progress: Progress) 
     """Show the most important definitions of a project by file, as many as fit into `tokens`: where to begin
     reading."""
     project = await _project(request, asked.project)
-    return await request.read_local(lambda c: outline_of(c, project.id, asked.tokens, asked.about))
+    return await outline_for(request, project, asked.tokens, asked.about)
 
 
 def outline_text(result: Outline) -> str:

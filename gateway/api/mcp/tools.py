@@ -69,14 +69,15 @@ async def runs(request: ApiRequest, asked: RunQuery, progress: Progress) -> RunP
 
 
 class TaskAnswer(BreakpointAnswer, frozen=True, kw_only=True):
-    """``task`` is the id of the task; ``answer`` fits the schema of its BREAKPOINT."""
+    """``task`` is the id of the task; ``answer`` fits the schema of its BREAKPOINT, whose id is ``breakpoint``."""
 
     task: Annotated[str, Meta(min_length=1, max_length=100)]
+    breakpoint: int
 
 
 async def answer_breakpoint(request: ApiRequest, given: TaskAnswer, progress: Progress) -> RunReply:
     """Answer the BREAKPOINT at which the run of a task waits, in the user's words: ask the user first, because it is
-    the user's decision. Send `breakpoint`, its id."""
+    the user's decision."""
     if given.answer == "always":
         raise InvalidRequestError(
             "`always` is not taken over MCP; the user can say it elsewhere", param="answer"

@@ -86,21 +86,20 @@ async def ask_wiki(request: ApiRequest, asked: WikiQuestion, progress: Progress)
     question = checked_question(asked.question, settings.max_question_bytes)
     call = AskCall(id=request.id, question=question, owner=request.owner)
     relay: Relay[AskEvent] = Relay(services.ask.run(call), services.drain, settings.deadline_seconds)
-    with services.questions.slot():
-        async with relay:
-            async for event in relay:
-                match event:
-                    case Stage(stage, detail):
-                        await progress(stage_text(stage, detail))
-                    case AnswerDelta(text):
-                        await progress(text)
-                    case AnswerDone(result):
-                        return WikiAnswer(
-                            id=result.id,
-                            answer=result.answer,
-                            citations=result.citations,
-                            skipped=result.skipped,
-                        )
+    async with services.questions.slot(), relay:
+        async for event in relay:
+            match event:
+                case Stage(stage, detail):
+                    await progress(stage_text(stage, detail))
+                case AnswerDelta(text):
+                    await progress(text)
+                case AnswerDone(result):
+                    return WikiAnswer(
+                        id=result.id,
+                        answer=result.answer,
+                        citations=result.citations,
+                        skipped=result.skipped,
+                    )
     raise AssertionError("a flow ends with its result or an error")
 
 

@@ -7,7 +7,7 @@ import time
 from msgspec import Struct
 
 from gateway.api.http.endpoint import MAYBE_JSON, Endpoint
-from gateway.api.ollama.models import LATEST
+from gateway.api.ollama.models import LATEST, answering
 from gateway.api.ollama.request import EmbedBody, EmbeddingsBody
 from gateway.api.openai.models import check_embedding_model
 from gateway.api.parsing.fields import parse_keep_alive, read_body
@@ -34,8 +34,9 @@ async def embed(request: ApiRequest) -> EmbedReply:
     begun = time.monotonic()
     body = await read_body(request, EmbedBody)
     made = await _embed(request, body, [body.input] if isinstance(body.input, str) else body.input)
+    served, aliases = request.services.embedding.name, request.services.settings.embedding.aliases
     return EmbedReply(
-        model=body.model,
+        model=answering(body.model, served or "", aliases),
         embeddings=made.floats(),
         total_duration=round((time.monotonic() - begun) * 1e9),
         prompt_eval_count=sum(made.tokens),

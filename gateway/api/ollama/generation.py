@@ -24,7 +24,7 @@ from gateway.api.generation import (
 )
 from gateway.api.http.endpoint import MAYBE_JSON, NDJSON, Endpoint
 from gateway.api.http.errors import OLLAMA
-from gateway.api.ollama.models import LATEST
+from gateway.api.ollama.models import LATEST, answering
 from gateway.api.ollama.request import (
     ChatBody,
     GenerateBody,
@@ -66,7 +66,7 @@ class OllamaMessageReply(Struct, frozen=True, kw_only=True):
 
 
 class Line(Struct, frozen=True, kw_only=True):
-    """One line of a stream, or the whole reply. ``model`` is the name that the request used.
+    """One line of a stream, or the whole reply. ``model`` is the one that answers.
 
     Only the last line has the counts and durations (nanoseconds); ``prompt_eval_count`` includes cached tokens.
     """
@@ -216,8 +216,9 @@ async def _reply(
     """The generation or, without a prompt, the model loaded or unloaded."""
     services, request_id = request.services, request.id
     turns = (prompt or {}).get("messages")
-    rendering = _LineRendering(kind, body.model, request_id, turns, thoughts=body.think is not False)
-    check_model(services, body.model.removesuffix(LATEST))
+    adapter = check_model(services, body.model.removesuffix(LATEST))
+    name = answering(body.model, services.model.named(adapter), services.served.aliases)
+    rendering = _LineRendering(kind, name, request_id, turns, thoughts=body.think is not False)
     options = body.options or OllamaOptions()
     context = context_length(services.model, services.inference.health())
     options.check(context)
@@ -234,6 +235,7 @@ async def _reply(
         logprobs=(body.top_logprobs or 0) if body.logprobs else None,
         schema_field="format",
         owner=request.owner,
+        adapter=adapter,
         keep_alive=keep_alive,
         **prompt,
         **(await thought_settings(services, body)),

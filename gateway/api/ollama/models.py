@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal
@@ -113,9 +114,14 @@ async def version(request: ApiRequest) -> Version:
 
 
 async def tags(request: ApiRequest) -> Tags:
-    """The models that can be used, the chat model also under its aliases."""
+    """The models that can be used, the chat model also under its aliases and with its adapters."""
     services = request.services
-    named = [(services.model, name) for name in (services.model.name, *services.served.aliases)]
+    names = (
+        services.model.name,
+        *services.served.aliases,
+        *map(services.model.named, services.model.adapters),
+    )
+    named = [(services.model, name) for name in names]
     if services.embedding.model is not None:
         named.append((services.embedding.model, services.embedding.model.name))
     return Tags(
@@ -177,9 +183,18 @@ async def _shown(
     )
 
 
+def answering(sent: str, served: str, aliases: Sequence[str]) -> str:
+    """The model's name in a reply: as it was sent if it is this model's, else its own."""
+    return sent if sent.removesuffix(LATEST) in (served, *aliases) else _tagged(served)
+
+
+def _tagged(name: str) -> str:
+    return name if ":" in name else name + LATEST
+
+
 def _fields(model: ResolvedModel, size: int, name: str) -> dict[str, Any]:
     """The fields of OllamaModel."""
-    name = name if ":" in name else name + LATEST
+    name = _tagged(name)
     details = _details(header_pairs(model.path))
     return {"name": name, "model": name, "size": size, "digest": _digest(model), "details": details}
 

@@ -29,7 +29,7 @@ Grammar = Annotated[str, Meta(min_length=1, max_length=262_144)]
 _SEEDS = 2**32 - 1
 _BANNED = -1000.0
 # Other servers' names of fields.
-_ALIASES = {
+ALIASES = {
     "repetition_penalty": "repeat_penalty",
     "repeat_last_n": "penalty_last_n",
     "n_predict": "max_tokens",
@@ -37,6 +37,7 @@ _ALIASES = {
     "sampler_seed": "seed",
     "stopping_strings": "stop",
     "typical": "typical_p",
+    "typ_p": "typical_p",
     "guided_grammar": "grammar",
     "enable_thinking": "think",
 }
@@ -65,7 +66,7 @@ class GenerationFields(SamplingFields, frozen=True, kw_only=True):
 
     @classmethod
     def prepare(cls, fields: dict[str, Any]) -> None:
-        for alias, name in _ALIASES.items():
+        for alias, name in ALIASES.items():
             if alias in fields and name in cls.__struct_fields__:
                 set_field(fields, name, fields.pop(alias), alias)
         for name, default in _DEFAULTS.items():
@@ -143,6 +144,8 @@ class PromptFields(GenerationFields, frozen=True, kw_only=True):
     def prepare(cls, fields: dict[str, Any]) -> None:
         """vLLM's ``guided_json`` and ``structured_outputs`` become ``response_format`` and ``grammar``."""
         super().prepare(fields)
+        if fields.get("grammar") == "":  # llama-server's: none
+            del fields["grammar"]
         wanted = fields.pop("structured_outputs", None)
         if not isinstance(wanted, dict | None):
             raise invalid("structured_outputs", "it must be an object with `json` or `grammar`")

@@ -132,10 +132,11 @@ async def chat_completions(request: ApiRequest) -> object:
     """Completions of a conversation, whole or streamed."""
     services, request_id = request.services, request.id
     chat = await read_body(request, ChatRequest)
-    check_model(services, chat.model)
-    call = replace(chat_call(chat, request_id, request.owner), **await thought_settings(services, chat))
+    adapter = check_model(services, chat.model)
+    call = chat_call(chat, request_id, request.owner)
+    call = replace(call, adapter=adapter, **await thought_settings(services, chat))
     calls = choices_of(call, chat.n or 1)
-    rendering = _ChatRendering(request_id, services.model.name, len(calls), chat.include_usage)
+    rendering = _ChatRendering(request_id, services.model.named(adapter), len(calls), chat.include_usage)
     return await answer(
         request, calls, rendering, stream=bool(chat.stream), user=chat.user, keep=chat.store is not False
     )

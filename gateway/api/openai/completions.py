@@ -7,6 +7,7 @@ from itertools import groupby
 from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
+from msgspec.structs import replace
 
 from gateway.api.generation import Choice, MoreText, Step, answer
 from gateway.api.http.endpoint import JSON, SSE, Endpoint
@@ -221,15 +222,15 @@ async def completions(request: ApiRequest) -> object:
     """Text that continues each prompt, without a chat template; whole or streamed."""
     services, request_id = request.services, request.id
     body = await read_body(request, CompletionRequest)
-    check_model(services, body.model)
-    calls: list[GenerateCall] = completion_calls(body, request_id, request.owner)
+    adapter = check_model(services, body.model)
+    calls = [replace(call, adapter=adapter) for call in completion_calls(body, request_id, request.owner)]
     texts = _texts(services.inference, body.prompts if body.echo else [])
     echo = await until_disconnect(request.receive, texts) or [""] * len(body.prompts)
     rendering = _TextRendering(
         [text for text in echo for _ in range(body.n or 1)],
         bool(body.echo) and body.logprobs is not None,
         request_id,
-        services.model.name,
+        services.model.named(adapter),
         body.n or 1,
         body.include_usage,
     )

@@ -16,9 +16,26 @@ from gateway.models.catalog import ResolvedModel
 DEFAULT = "default"
 
 
-def check_model(services: Services, name: str) -> None:
-    """Raises NotFoundError for the name of another model, if ``server.unknown_models`` says so."""
-    _check(services, name, services.model.name, services.served.aliases)
+def check_model(services: Services, name: str) -> str:
+    """The LoRA adapter that ``name`` asks for as ``MODEL:ADAPTER`` or ``ADAPTER``, and "" for the model alone.
+
+    Raises NotFoundError for an adapter that the model does not have, and for the name of another model, if
+    ``server.unknown_models`` says so.
+    """
+    model, names = services.model, (DEFAULT, services.model.name, *services.served.aliases)
+    base, _, adapter = name.rpartition(":")
+    if name in names or not model.adapters:
+        adapter = ""
+    elif base in names and adapter != "latest" and adapter not in model.adapters:  # Ollama's usual tag
+        raise NotFoundError(
+            f"the model `{base}` has no adapter `{adapter}`; `model.adapters` has {', '.join(model.adapters)}",
+            code="model_not_found",
+            param="model",
+        )
+    if adapter in model.adapters and base in (*names, ""):
+        return adapter
+    _check(services, name, model.name, services.served.aliases)
+    return ""
 
 
 def check_embedding_model(services: Services, name: str) -> None:
@@ -64,7 +81,7 @@ class ModelReply(Struct, frozen=True, kw_only=True, tag_field="object", tag="mod
 
 
 class ModelList(Struct, frozen=True, tag_field="object", tag="list"):
-    """The chat model, then the embedding model and the reranker if they are configured."""
+    """The chat model, the same with each adapter, then the embedding model and the reranker if they are configured."""
 
     data: list[ModelReply]
 
@@ -72,7 +89,8 @@ class ModelList(Struct, frozen=True, tag_field="object", tag="list"):
 async def list_models(request: ApiRequest) -> ModelList:
     """The models that are served."""
     services = request.services
-    models = [_model(services.model, services.inference.health())]
+    health = services.inference.health()
+    models = [_model(services.model, health, adapter) for adapter in ("", *services.model.adapters)]
     for other in (services.embedding, services.reranker):
         if other.model is not None:
             models.append(_model(other.model, other.health()))
@@ -85,18 +103,19 @@ async def get_model(request: ApiRequest) -> ModelReply:
     for other in (services.embedding, services.reranker):
         if other.model is not None and name == other.name:
             return _model(other.model, other.health())
-    if name not in (DEFAULT, services.model.name, *services.served.aliases):
+    adapter = check_model(services, name)
+    if not adapter and name not in (DEFAULT, services.model.name, *services.served.aliases):
         raise NotFoundError(f"there is no model `{name}` here", code="model_not_found", param="model")
-    return _model(services.model, services.inference.health())
+    return _model(services.model, services.inference.health(), adapter)
 
 
-def _model(model: ResolvedModel, health: HostHealth | None) -> ModelReply:
+def _model(model: ResolvedModel, health: HostHealth | None, adapter: str = "") -> ModelReply:
     try:
-        created = int(model.path.stat().st_mtime)
+        created = int(model.adapters.get(adapter, model.path).stat().st_mtime)
     except OSError:  # not downloaded yet
         created = 0
     return ModelReply(
-        id=model.name,
+        id=model.named(adapter),
         created=created,
         context_length=context_length(model, health),
         notice=model.notice,

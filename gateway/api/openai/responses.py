@@ -251,12 +251,12 @@ async def responses(request: ApiRequest) -> object:
     """A response to text, messages and results of tools, after an earlier response or not; whole or streamed."""
     services, request_id = request.services, request.id
     body = await read_body(request, ResponsesRequest)
-    check_model(services, body.model)
+    adapter = check_model(services, body.model)
     keep, previous = body.store is not False, body.previous_response_id
     earlier = await earlier_items(request, previous) if previous is not None else []
     call = response_call(body, earlier, request_id, request.owner)
-    call = replace(call, **await thought_settings(services, body))
-    rendering = _ResponseRendering(request_id, _beginning(body, call, services.model.name))
+    call = replace(call, adapter=adapter, **await thought_settings(services, body))
+    rendering = _ResponseRendering(request_id, _beginning(body, call, services.model.named(adapter)))
     items = body.items
 
     async def store(made: Struct) -> None:

@@ -95,16 +95,20 @@ def host_messages(
 
 
 class _Turns:
-    """The prompt so far. A text of the model and the calls after it are one turn."""
+    """The prompt so far. The calls of the model and the texts around them are one turn."""
 
     def __init__(self, instructions: str | None) -> None:
         self.made = [Message("system", instructions)] if instructions else []
         self._unanswered: dict[str, str] = {}  # calls of the last turn: name by id
 
     def message(self, item: MessageItem, place: str) -> None:
-        self.check_answered(place)
         role = "system" if item.role == "developer" else item.role
         content = _text(item, place)
+        if role == "assistant" and self._unanswered and self.made[-1].role == role:
+            turn = self.made.pop()  # models may write on behind their calls
+            self.made.append(replace(turn, content=f"{turn.content}{content}"))
+            return
+        self.check_answered(place)
         if role == "system" and len(self.made) == 1 and self.made[0].role == "system":
             self.made = [Message("system", f"{self.made[0].content}{_BETWEEN}{content}")]
         else:
@@ -210,6 +214,10 @@ class ResponsesRequest(GenerationFields, frozen=True, kw_only=True):
     top_logprobs: TopLogprobs | None = None
     include: list[Include] | None = None
     reasoning: dict[str, Any] | None = None
+    # Not in OpenAI's API:
+    chat_template_kwargs: dict[str, Any] | None = None
+    think: bool | str | None = None
+    thinking: dict[str, Any] | None = None
     metadata: (
         Annotated[
             dict[Annotated[str, Meta(max_length=64)], Annotated[str, Meta(max_length=512)]],

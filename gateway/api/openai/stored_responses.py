@@ -61,8 +61,7 @@ async def erase(request: ApiRequest) -> DeletedResponse:
     services, response = request.services, request.path_id
     if not await request.write(lambda c: erase_response(c, request.owner, response)):
         raise _missing(response)
-    await services.database.truncate_log()
-    await services.inference.forget(request.owner)
+    await services.conversations.edits.forget_text(request.owner)
     return DeletedResponse(response)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, inspect
 from starlette.requests import Request
 
 from gateway.api.parsing.json_faults import MAX_DEPTH, deep_field, find_fault
@@ -31,6 +31,8 @@ _DURATION = re.compile(r"([+-]?)((?:\d+(?:\.\d*)?(?:ms|s|m|h|d))+)")
 _PART = re.compile(r"(\d+(?:\.\d*)?)(ms|s|m|h|d)")
 _PATH = re.compile(r" - at `\$\.?(.*)`$", re.DOTALL)
 _NAMED = re.compile(r"(?:missing required|contains unknown) field `(.*)`$", re.DOTALL)
+_INDEX = re.compile(r"\[[^\]]*\]")
+_NO_CHOICE = re.compile(r"Invalid enum value (.*)", re.DOTALL)
 _NEVER = -1.0
 
 
@@ -168,7 +170,7 @@ def convert(fields: dict[str, Any], kind: type[T], *, strict: bool = True) -> T:
     """
     if issubclass(kind, Body):
         kind.prepare(fields)
-    for path, accepted in _unimplemented_fields(kind):
+    for path, accepted in unimplemented_fields(kind):
         _drop(fields, path, accepted)
     known: tuple[str, ...] = getattr(kind, "__struct_encode_fields__", ())
     for name in fields:
@@ -177,10 +179,10 @@ def convert(fields: dict[str, Any], kind: type[T], *, strict: bool = True) -> T:
     try:
         return msgspec.convert(fields, kind, strict=strict)
     except msgspec.ValidationError as error:
-        raise _explained(str(error)) from None
+        raise _explained(str(error), kind) from None
 
 
-def _unimplemented_fields(kind: type) -> list[tuple[str, Unimplemented]]:
+def unimplemented_fields(kind: type) -> list[tuple[str, Unimplemented]]:
     """The unsupported fields by path, the inner fields of an object first."""
     found = {
         path: row
@@ -227,12 +229,32 @@ def _occurrences(value: Any, path: str, place: str = "") -> Iterator[tuple[str, 
             yield from _occurrences(item, rest, f"{place}{name}[{index}].")
 
 
-def _explained(problem: str) -> InvalidRequestError:
+def _explained(problem: str, kind: type) -> InvalidRequestError:
     """msgspec's message with the field's path in front; the innermost field at fault becomes ``param``."""
     match = _PATH.search(problem)
     path, text = (match[1], problem[: match.start()]) if match else ("", problem)
+    if (wrong := _NO_CHOICE.match(text)) and (possible := _choices(kind, path)):
+        text = f"{wrong[1]} is none of {', '.join(map(repr, possible))}"
     named = _NAMED.search(text)  # the path of a missing or unknown field ends at its parent
     if named:
         path = f"{path}.{named[1]}" if path else named[1]
     code = "unknown_field" if "unknown field" in text else None
     return InvalidRequestError(f"`{path}`: {text}" if path else text, param=path or None, code=code)
+
+
+def _choices(kind: type, path: str) -> list[str]:
+    """The texts that are possible at a path of msgspec's message, such as ``messages[0].role``."""
+    found = [inspect.type_info(kind)]
+    for part in _INDEX.sub(".[]", path).split("."):
+        every = [inner for each in found for inner in getattr(each, "types", (each,))]
+        found = [each.item_type for each in every if part == "[]" and isinstance(each, inspect.ListType)]
+        found += [
+            field.type
+            for each in every
+            if isinstance(each, inspect.StructType)
+            for field in each.fields
+            if field.encode_name == part
+        ]
+    every = [inner for each in found for inner in getattr(each, "types", (each,))]
+    literals = (each.values for each in every if isinstance(each, inspect.LiteralType))
+    return [value for values in literals for value in values if isinstance(value, str)]

@@ -16,7 +16,7 @@ from gateway.api.services import ApiRequest
 from gateway.base.ranking import K_SEARCH, fuse
 from gateway.code import queries
 from gateway.code.neighbourhood import Level, Neighbourhood, neighbourhood
-from gateway.code.outline import Outline, outline
+from gateway.code.outline import HITS, Outline, outline
 from gateway.code.source import lines_of
 from gateway.store.code import projects
 from gateway.store.code.graph import Place
@@ -204,6 +204,17 @@ async def found_parts(
     return FoundParts([parts[key] for key, _ in fuse(rankings, K_SEARCH)][:limit])
 
 
+async def map_(request: ApiRequest) -> Outline:
+    """The outline of the most important definitions that fits into a number of tokens."""
+    asked = query_of(request, MapQuery)
+    return await outline_for(request, await _project(request), asked.tokens, asked.about)
+
+
+async def outline_for(request: ApiRequest, project: projects.CodeProject, tokens: int, about: str) -> Outline:
+    near = await request.services.nearness.hits(project.id, about, HITS, request.owner)
+    return await request.read_local(lambda c: outline(c, project.id, tokens, about, near))
+
+
 _BASE = "/v1/projects/{id}"
 
 
@@ -265,19 +276,13 @@ ENDPOINTS = (
         Ends,
     ),
     _endpoint(
-        "map",
-        lambda c, project, asked: outline(c, project, asked.tokens, asked.about),
-        Outline,
-        "The outline of the most important definitions that fits into a number of tokens.",
-        MapQuery,
-    ),
-    _endpoint(
         "graph",
         lambda c, project, asked: neighbourhood(c, project, asked.name, asked.level, asked.depth, asked.most),
         Neighbourhood,
         "The neighbourhood of a definition, to be drawn.",
         GraphQuery,
     ),
+    Endpoint("GET", f"{_BASE}/map", map_, "user", reply=Outline, query=MapQuery),
     Endpoint("GET", f"{_BASE}/code", code, "user", reply=ShownDefinitions, query=Named),
     Endpoint("GET", f"{_BASE}/search", search, "user", reply=FoundParts, query=WordsQuery),
 )

@@ -73,7 +73,7 @@ async def logged_generations(
             text=str(asked[-1]) if asked else call.prompt_text,
             answer="\n\n".join(output.text for output in outputs),
             owner=call.owner,
-            model=services.model.name,
+            model=services.model.named(call.adapter),
             generations=[output.record() for output in outputs],
         )
 

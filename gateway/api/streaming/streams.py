@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine
-from contextlib import AbstractContextManager, aclosing, nullcontext
+from contextlib import AbstractAsyncContextManager, aclosing, nullcontext
 from types import TracebackType
 from typing import Any, Generic, Self, TypeVar, cast
 
@@ -290,7 +290,7 @@ class StreamReply(Generic[T]):
         render: Callable[[Relay[T]], AsyncIterator[bytes]],
         *,
         hold: Callable[[T], bool] | None = None,
-        during: AbstractContextManager[None] | None = None,
+        during: AbstractAsyncContextManager[None] | None = None,
         response: Callable[[AsyncIterator[bytes]], ASGIApp] = event_stream,
     ) -> None:
         self._relay = relay
@@ -300,8 +300,7 @@ class StreamReply(Generic[T]):
         self._during = during or nullcontext()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        with self._during:
-            async with self._relay:
-                if self._hold is not None:
-                    await until_disconnect(receive, self._relay.hold(self._hold))
-                await self._response(self._render(self._relay))(scope, receive, send)
+        async with self._during, self._relay:
+            if self._hold is not None:
+                await until_disconnect(receive, self._relay.hold(self._hold))
+            await self._response(self._render(self._relay))(scope, receive, send)

@@ -61,7 +61,7 @@ def render_page(n: int, page: Page, shown: Sequence[Passage]) -> str:
 
 
 def title_line(n: int, page: Page) -> str:
-    return f"[{n}] {page.title}"
+    return f"[{n}] {page.names}"
 
 
 def _lines(n: int, paths: Sequence[tuple[str, ...]], shown: Sequence[Passage]) -> Iterator[str]:

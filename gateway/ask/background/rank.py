@@ -66,7 +66,7 @@ def rank(drafts: Sequence[PageDraft], question: str, terms: Sequence[str] = ()) 
     The best passages of pages whose titles the question names are equally good: it may ask about several.
     """
     texts = [[_words(draft, index) for index in range(len(draft.passages))] for draft in drafts]
-    titles = [content_words(as_meant(draft.page.title)) for draft in drafts]
+    titles = [content_words(as_meant(draft.page.asked_as or draft.page.title)) for draft in drafts]
     question = as_meant(question)
     asked = set(content_words(question))
     cues = [name for name, asks, _ in _CUES if asks.search(question)]
@@ -90,7 +90,10 @@ def rank(drafts: Sequence[PageDraft], question: str, terms: Sequence[str] = ()) 
             score + share * best for score, share in zip(_with_neighbours(draft, scores), shares, strict=True)
         ]
         if raised:
-            raised[0] = max(raised[0], _LEAD_SHARE * max(raised))
+            # A question for nothing but the page, or that its title asks, is one for its lead.
+            whole = asked.issubset(titles[number]) or asks_the_same(asked, draft.page.title)
+            share = 1.0 if asked and whole else _LEAD_SHARE
+            raised[0] = max(raised[0], share * max(raised))
         if titles[number] and asked.issuperset(titles[number]) and 0.0 < max(raised, default=0.0) < best:
             raised = [score * best / max(raised) for score in raised]
         ranked += [
@@ -101,7 +104,7 @@ def rank(drafts: Sequence[PageDraft], question: str, terms: Sequence[str] = ()) 
 
 def _words(draft: PageDraft, index: int) -> list[str]:
     passage = draft.passages[index]
-    shown = [draft.page.title, *draft.paths[passage.section], passage.text]
+    shown = [draft.page.names, *draft.paths[passage.section], passage.text]
     if passage.header != passage.text:
         shown.append(passage.header)
     return content_words(as_meant("\n".join(shown))) + [

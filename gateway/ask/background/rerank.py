@@ -70,5 +70,5 @@ def _text(drafts: Sequence[PageDraft], each: Ranked) -> str:
     draft = drafts[each.draft]
     passage = draft.passages[each.passage]
     header = passage.header if passage.header != passage.text else ""
-    shown = [draft.page.title, heading_text(draft.paths[passage.section]), header, passage.text]
+    shown = [draft.page.names, heading_text(draft.paths[passage.section]), header, passage.text]
     return "\n".join(filter(None, shown))

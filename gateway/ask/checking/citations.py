@@ -147,7 +147,7 @@ class AnswerChecker:
     def _missing(self, cut: bool) -> str:
         """The quotations behind an answer that lacks pages, or half of the steps, that are asked for."""
         question = self._relevance.question
-        if question.lists and len(self.quotes) > 1 and not cut:
+        if (question.lists or self._relevance.compared) and len(self.quotes) > 1 and not cut:
             self.quotes = [quote for quote in self.quotes if quote.n not in self.cited]
             return self._quoted(self.quotes)
         asked = question.how_to or question.code

@@ -48,6 +48,7 @@ _BY = re.compile(r"(?<!ed)(?<!en)(?<!wn)(?<!de) by (?=[A-Z])")
 _WRITTEN_IN = re.compile(r"\bwritten(?= (?:in|as)\b(?! [0-9]))", re.I)
 _DIMENSIONS = re.compile(r"\b([1-9])-?d\b", re.I)
 _INLINE_CODE = re.compile(r"`([^`\n]{3,})`")
+_WHAT_MAKES = re.compile(r"\bwhat (?:makes|made)\b", re.I)
 _CAME_OUT = re.compile(r"\b(?:come|came|comes) out\b", re.I)
 _THOUGHT_UP = re.compile(
     r"\b(?:(?:thought|dreamt|dreamed|made) up|(?:come|came) up with|whose idea (?:was|is))\b", re.I
@@ -128,10 +129,11 @@ class Evidence(Struct, frozen=True):
         for n, page, parts in pages:
             urls[n] = page.url
             names[n] = page.title
-            titles[n] = meaning(content_words(as_meant(_PARENTHESES.sub("", page.title))))
+            title = page.asked_as or _PARENTHESES.sub("", page.title)
+            titles[n] = meaning(content_words(as_meant(title)))
             for part in parts:
                 ordinary |= lower_case_stems(part.text)
-                above = f"{page.title}\n{page.sections[part.section].heading}"
+                above = f"{page.names}\n{page.sections[part.section].heading}"
                 if part.header != part.text:
                     above += f"\n{part.header}"
                 context = meaning(features(as_meant(above)).words)
@@ -282,7 +284,7 @@ def _authorship(text: str) -> frozenset[str]:
 
 def as_meant(text: str) -> str:
     """Tell apart what sounds alike: a book is written by its author, and in a language. A 2d grid has 2 dimensions."""
-    text = _THOUGHT_UP.sub("invented", _DIMENSIONS.sub(r"\1 dimensional", text))
+    text = _THOUGHT_UP.sub("invented", _DIMENSIONS.sub(r"\1 dimensional", _WHAT_MAKES.sub("why is", text)))
     return _CAME_OUT.sub("appeared", _WRITTEN_IN.sub("worded", text))
 
 

@@ -19,6 +19,7 @@ from gateway.store.stop_words import STOP_WORDS, stop_words
 Kind = Literal["year", "number", "person"]
 
 _SHORTEST_MISSPELT, _SIMILAR = 5, 0.81
+_SHORTEST_PART = 3  # of a word that pages write as two
 _SHORTEST_ROOT = 6  # of words that differ in their last letter only
 _KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
     ("year", re.compile(r"\bwhen (?:was|were|did)\b|\byears?\b|\bdate\b", re.I)),
@@ -58,6 +59,11 @@ _WHICH = re.compile(r"\b(?:which|what) (\w+)", re.I)
 _NO_WORD, _LETTER = re.compile("[0-9_]"), re.compile(r"[^\W\d_]")
 _COMPARES = re.compile(
     r"\b(?:differ\w*|compare\w*|comparison|versus|vs|than|khác (?:nhau|gì)|so sánh)\b", re.I
+)
+_SIDES = re.compile(
+    r"\bbetween (.+?) and (.+?)\W*\Z|\A(?:what is |which is better,? )?(.+?) (?:vs\.?|versus) (.+?)\W*\Z"
+    r"|\bhow (?:is|are|do|does) (.+?) differ(?:ent)? from (.+?)\W*\Z|\bgiữa (.+?) và (.+?)\W*\Z",
+    re.I,
 )
 _WHY = re.compile(r"\bwhy\b|\breasons?\b|\b(?:tại|vì) sao\b|\bwarum\b|\bpourquoi\b|\bpor qué\b", re.I)
 # Several pages may answer: "Which languages are …?", "languages made by …", "name three …"
@@ -103,6 +109,7 @@ class ReadQuestion(Struct, frozen=True):
     defines: bool  # it asks what something is
     several: bool  # its names may be on different pages, or be no names: German nouns
     compares: bool  # it asks how things differ
+    sides: tuple[frozenset[str], ...]  # the stems of the two things that it compares
     why: bool  # it asks for a reason
     lists: bool  # several pages may answer it
     code: bool  # code may answer it
@@ -122,7 +129,7 @@ def read_question(text: str, known: frozenset[str], ordinary: frozenset[str]) ->
     for token in tokens(text):
         if token.casefold() in stops or (token in _BETWEEN and token not in known):
             continue
-        for word in content_words(token):
+        for word in _parts(token, known):
             if word in _ASKING or (word.isdigit() and token.isalpha()):
                 continue
             (meant,) = meaning([_spelt(word, known)])
@@ -136,6 +143,7 @@ def read_question(text: str, known: frozenset[str], ordinary: frozenset[str]) ->
     many = _HOW_MANY.search(text)
     counts = stem(many[1]) if many else ""
     which = stem(found_which[1]) if (found_which := _WHICH.search(text)) else ""
+    sides = next((tuple(filter(None, found.groups())) for found in [_SIDES.search(text)] if found), ())
     how_to, defines = _HOW_TO.search(text) is not None, _DEFINES.match(text) is not None
     return ReadQuestion(
         names,
@@ -148,6 +156,7 @@ def read_question(text: str, known: frozenset[str], ordinary: frozenset[str]) ->
         defines,
         several,
         compares=_COMPARES.search(text) is not None,
+        sides=tuple(meaning(content_words(side)) for side in sides),
         why=_WHY.search(text) is not None,
         lists=_LISTS.match(text) is not None,
         code=_CODE.search(text) is not None,
@@ -165,6 +174,17 @@ def translated(question: ReadQuestion, terms: ReadQuestion, known: frozenset[str
     names |= {name: token for name, token in terms.names.items() if name in usable}
     words = question.words & known | terms.words & usable
     return msgspec.structs.replace(question, names=names, words=words or question.words)
+
+
+def _parts(token: str, known: frozenset[str]) -> list[str]:
+    """The token's stems; those of the two words that the pages write it in: antivirus, anti-virus."""
+    words = content_words(token)
+    if words and known.isdisjoint(words) and token.isalpha():
+        for at in range(_SHORTEST_PART, len(token) - _SHORTEST_PART + 1):
+            parts = content_words(f"{token[:at]} {token[at:]}")
+            if len(parts) > 1 and known.issuperset(parts):
+                return parts
+    return words
 
 
 def _spelt(word: str, known: frozenset[str]) -> str:

@@ -9,8 +9,8 @@ from itertools import takewhile
 import msgspec
 from msgspec import Struct
 
-from gateway.ask.checking.evidence import Statement
-from gateway.ask.checking.relevance import ABOUT_TEXT, LEAST_SHARE, Relevance
+from gateway.ask.checking.evidence import Statement, meaning
+from gateway.ask.checking.relevance import ABOUT_TEXT, DEFINED, LEAST_SHARE, Relevance
 from gateway.ask.text.passages import CELLS, introduces
 from gateway.ask.text.words import content_words
 
@@ -19,11 +19,12 @@ _OWN, _BESIDE, _ABOVE = 1.0, 0.4, 0.5
 # In mean weights of a word: the kind of thing that is asked for, a passage that fits, a title that the question names,
 # the first sentence of a page for a question that names only its title, a sentence that begins with what is to be
 # defined, steps where these are asked for, a sentence, and the price of a second one.
-_KIND, _FITS, _TITLED, _FIRST, _DEFINES, _STEPS, _PROSE, _SECOND = 2.0, 0.5, 0.6, 2.0, 1.0, 2.0, 0.3, 0.3
+_KIND, _FITS, _TITLED, _FIRST, _DEFINES, _STEPS, _PROSE, _SECOND = 2.0, 0.5, 0.6, 2.0, 1.3, 2.0, 0.3, 0.3
 # A row under what is asked for, one that begins with a name of the question, one that begins with a sign of it, a
 # number before what is counted, a reason, and the price of a sentence about the text itself.
 _COLUMN, _ROW, _SIGNED, _COUNTED, _REASON, _ABOUT = 1.0, 1.0, 3.0, 1.0, 1.0, 1.0
 _PLACE = 0.05  # what each place among the pages costs
+_OTHER = 0.75  # of its score, for a sentence without the page that the question names
 # Of the best score, for a sentence that answers about as well, and for a clear quotation beside one that is not.
 LEAST_POINT, _LEAST_CHOSEN = 0.9, 0.8
 _LEAST_CLEAR, _LEAST_CLEAR_UNKNOWN = 0.5, 0.66  # of the words that are asked for
@@ -31,6 +32,7 @@ _SHORT = 4  # words of a question that needs nearly all of them
 _MOST_LISTED = 5  # pages that answer a question for several
 _LONGEST, _LONGEST_LIST = 400, 1000  # characters of a quotation
 _LEAST_WORDS = 4  # of a sentence
+_BEGINNING = 4  # words of a statement, one of which is what it is about
 
 _ITEM_NUMBER = re.compile(r"\s*([0-9]+)[.)]")
 _BECAUSE = re.compile(
@@ -65,8 +67,10 @@ class Quotations(Relevance):
     def quotes(self) -> list[Quote]:
         """The sentences that answer best: of one page, or of each page that a question about several names."""
         every = list(self._candidates())
-        if self._compared and len(leads := list(self._named_leads())) == len(self._compared):
+        if self.compared and len(leads := list(self._named_leads())) == len(self.compared):
             return leads
+        if sides := self._of_sides():
+            return sides
         least = _LEAST_CHOSEN * max((quote.score for quote in every), default=0.0)
         best: dict[int, Quote] = {}
         for quote in sorted(every, key=lambda quote: (quote.clear, quote.score), reverse=True):
@@ -83,10 +87,28 @@ class Quotations(Relevance):
         """The beginning of each page that is compared."""
         for index, passage in enumerate(self._evidence.passages):
             first = self._first.get(passage.n)
-            if first in passage.statements and self._evidence.titles[passage.n] in self._compared:
+            if first in passage.statements and self._evidence.titles[passage.n] in self.compared:
                 at = passage.statements.index(first)
                 quote = self._with_context(self._quote(index, at, at + 1))
                 yield msgspec.structs.replace(quote, lines=[], clear=True, complete=True)
+
+    def _of_sides(self) -> list[Quote]:
+        """A statement about each of the two things that are compared, of the first page that has such."""
+        sides = self.question.sides
+        for n in self._leads if sides and all(sides) and not self.compared else ():
+            told: list[Quote] = []
+            for side, other in (sides, sides[::-1]):
+                found = [
+                    self._quote(index, at, at + 1)
+                    for index, passage in enumerate(self._evidence.passages)
+                    for at, each in enumerate(passage.statements)
+                    if passage.n == n and not other <= each.words and _is_about(side, each)
+                ]
+                if found:
+                    told.append(max(found, key=lambda quote: quote.score))
+            if len(told) == len(sides):
+                return [msgspec.structs.replace(each, clear=True, complete=True) for each in told]
+        return []
 
     def score(self, n: int, statement: str) -> float:
         """How well a statement of page ``n`` answers, on the scale of the quotes."""
@@ -138,12 +160,17 @@ class Quotations(Relevance):
                     if _quotable(passage.statements, start, end):
                         yield self._quote(index, start, end)
 
+    def _heads(self, cell: str) -> bool:
+        """Whether a row's first cell has a name of the question, or nothing but words of it."""
+        words = set(content_words(cell))
+        return bool(self.question.names.keys() & words) or (bool(words) and words <= self.question.words)
+
     def _quote(self, index: int, start: int, end: int) -> Quote:
         question, passage, share = self.question, self._evidence.passages[index], self._shares[index]
         statements = passage.whole
         said_here = statements[start:end]
         own = frozenset[str]().union(*(each.words for each in said_here))
-        lines = _lines(statements, start, end, question.code)
+        lines = _lines(statements, start, end, question.code or question.how_to)
         beside = frozenset[str]().union(
             *(each.words for each in [*statements[max(0, start - 1) : end + 1], *lines])
         )
@@ -162,17 +189,16 @@ class Quotations(Relevance):
         row, digits = CELLS in text, {word for word in content_words(text) if word.isdigit()}
         signed = self._signed(passage.n, text)
         about_text = ABOUT_TEXT.match(text) is not None
-        first = (
-            whole and not about_text and not question.how_to and statements[start] is self._first[passage.n]
-        )
-        headed = not start and index in self._headed
+        begins = statements[start] is self._first[passage.n]
+        first = whole and not about_text and not question.how_to and begins
+        headed = (not start and index in self._headed) or (begins and passage.n in self._asking)
         score += self._mean * (
             _KIND * (has_kind and question.kind is not None)
             + _FITS * fits
             + _TITLED * len(title & question.words) ** 2 / max(1, len(title))
-            + max(_FIRST * max(first, headed), _DEFINES * (question.defines and self._defines(text)))
+            + max(_FIRST * max(first, headed), _DEFINES * (self._defines(text) if question.defines else 0.0))
             + _COLUMN * (row and question.which in passage.context)
-            + _ROW * (row and bool(question.names.keys() & set(content_words(text.partition(CELLS)[0]))))
+            + _ROW * (row and self._heads(text.partition(CELLS)[0]))
             - _ABOUT * about_text
             + _SIGNED * signed
             + _COUNTED * (bool(question.counts and digits) and not row and self.counted(digits, text))
@@ -183,6 +209,7 @@ class Quotations(Relevance):
         )
         every = own | passage.context | frozenset[str]().union(*(each.words for each in lines))
         said = self._shared(sought, every)
+        other = self._subjects and not any(subject <= meaning(every) for subject in self._subjects)
         # A word that no page has may be the very thing that is asked for.
         sure = titled or question.names or sought <= self._known or len(sought) > _SHORT
         clear = signed or len(said) >= (_LEAST_CLEAR if sure else _LEAST_CLEAR_UNKNOWN) * len(sought)
@@ -193,10 +220,19 @@ class Quotations(Relevance):
             start,
             tuple(each.text for each in said_here),
             lines,
-            score / (1.0 + _PLACE * list(self._leads).index(passage.n)),
+            score * (_OTHER if other else 1.0) / (1.0 + _PLACE * list(self._leads).index(passage.n)),
             has_kind and (share == 1.0 or (fits and clear)),
             signed or (has_kind and fits and not question.words - self._shared(question.words, every)),
         )
+
+
+def _is_about(side: frozenset[str], statement: Statement) -> bool:
+    """Whether a line begins with one of the things that are compared, or a sentence says what that is."""
+    begin = DEFINED.match(statement.text)
+    words = meaning(content_words(begin[1] if begin else statement.text)[:_BEGINNING])
+    short = begin is not None and len(words) <= len(side) + 1
+    long = len(statement.text.split()) >= _LEAST_WORDS and len(statement.text) <= _LONGEST
+    return long and side <= words and (short or statement.kind == "list")
 
 
 def _begins_list(statements: list[Statement], at: int) -> bool:
@@ -235,4 +271,6 @@ def _quotable(statements: list[Statement], start: int, end: int) -> bool:
     if not all(each.kind == "prose" for each in chosen):
         return len(chosen) == 1
     begins = start == 0 or not chosen[0].text[:1].islower()  # else it is the rest of a sentence: "Ook! is …"
-    return begins and all(len(each.text.split()) >= _LEAST_WORDS for each in chosen)
+    # "No. You need no permission": an answer may begin with a short sentence, and is none without another.
+    longer = chosen[1:] if start == 0 and end > 1 else chosen
+    return begins and all(len(each.text.split()) >= _LEAST_WORDS for each in longer)

@@ -17,7 +17,7 @@ from gateway.ask.checking.question import read_question, same_word, translated
 from gateway.ask.text.passages import CELLS
 from gateway.ask.text.synonyms import measured, synonymous
 from gateway.ask.text.wording import row_signs
-from gateway.ask.text.words import asks_the_same, content_words, features
+from gateway.ask.text.words import asks_more, asks_the_same, content_words, features
 
 # The share of its words that a question must have in a passage, beside names and title; where the title is not in the
 # question, the share of its words, and of their weights.
@@ -31,7 +31,9 @@ _PERSON = re.compile(
     r"\b[A-Z][\w'’-]+ (?:[A-Z]\.? ?|(?:de|da|di|la|le|van|von|der|den) )*[A-Z]\w"
     r"|\b[A-Z]\w+,? (?:\w+ed|wrote|made|built|won)\b|\b(?:by|after)\s|[A-Z]\. ?[A-Z]\w| \| |\w: "
 )
-_YEAR = re.compile(r"(?<![0-9])(?:1[0-9]|20)[0-9]{2}(?![0-9])")
+_YEAR = re.compile(
+    r"(?<![0-9])(?:1[0-9]|20)[0-9]{2}(?![0-9])|\b(?:AD|BCE?|CE) [0-9]{1,4}\b|\b[0-9]{1,5} ?(?:AD|BCE?|CE)\b"
+)
 _NUMBER = re.compile(
     r"[0-9]|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|"
     r"twenty|thirty|fou?rty|fifty|sixty|seventy|eighty|ninety|dozen|hundred|thousand|million|"
@@ -40,7 +42,9 @@ _NUMBER = re.compile(
 )
 _NONE = re.compile(r"\b(?:infinite(?:ly)?|unlimited|single|no|none|both)\b", re.I)
 _VERBS = frozenset(SAME_AS.values())
-_DEFINED = re.compile(r"(.{2,80}?)(?: (?:is|are|was|were|means?|refers? to|stands? for|denotes?)\b|: )")
+DEFINED = re.compile(
+    r"(.{2,80}?)(?: (?:is|are|was|were|means?|refers? to|stands? for|denotes?)\b|: | [-–—] )"
+)
 # A sentence about the text says nothing about its subject.
 ABOUT_TEXT = re.compile(
     r"(?:in )?(?:this|the (?:next|following|above|previous)|these|here) "
@@ -70,7 +74,10 @@ class Relevance:
         self._asked_as = {word: asked for asked in other for word in known if synonymous(word, asked)} | {
             word: asked for asked in self.question.words for word in known if same_word(word, asked)
         }
-        self._compared = self._titles_compared()
+        self.compared = self._titles_compared()
+        self._subjects = {
+            title for title in evidence.titles.values() if title and title <= self.question.words
+        }
         self._leads: dict[int, EvidencePassage] = {}
         for each in evidence.passages:
             self._leads.setdefault(each.n, each)
@@ -87,6 +94,9 @@ class Relevance:
         asked = frozenset(content_words(text))
         self._headed = {
             index for index in sections.values() if asks_the_same(asked, evidence.passages[index].heading)
+        }
+        self._asking = {n for n, name in evidence.names.items() if asks_the_same(asked, name)} or {
+            n for n, name in [*evidence.names.items()][:1] if asks_more(asked, name)
         }
         self._unknown_signs = {
             sign for sign in self.question.signs if not any(sign in each.text for each in evidence.passages)
@@ -115,6 +125,7 @@ class Relevance:
     def _titles_compared(self) -> Set[frozenset[str]]:
         """The titles of the pages whose difference is all that the question asks for."""
         titles = {title for title in self._evidence.titles.values() if title <= self.question.words}
+        titles = {title for title in titles if not any(title < other for other in titles)}
         every = frozenset[str]().union(*titles)
         return (
             titles if self.question.compares and len(titles) > 1 and self.question.words <= every else set()
@@ -142,7 +153,7 @@ class Relevance:
         if any(self._signed(passage.n, each.text) for each in passage.statements):
             return 1.0
         sought = self._sought(passage.n)
-        if title in self._compared:
+        if title in self.compared:
             return 1.0  # the other page has the other words
         shared = self._shared(question.words & (question.names.keys() | title), every)
         # Where no page has the word that tells most, a word that is in too many says nothing: "the toaster language".
@@ -193,13 +204,14 @@ class Relevance:
     def _sought(self, n: int) -> frozenset[str]:
         return self.question.words - self.question.names.keys() - self._evidence.titles[n]
 
-    def _defines(self, text: str) -> bool:
-        """Whether a sentence begins with what the question names: "A vendor is a company"."""
-        if (begin := _DEFINED.match(text)) is None:
-            return False
+    def _defines(self, text: str) -> float:
+        """1 for a sentence that begins with what the question names, "A vendor is a company", less for a word more."""
+        if (begin := DEFINED.match(text)) is None:
+            return 0.0
         words = meaning(content_words(begin[1]))
         asked = self._shared(self.question.words, words)
-        return asked == self.question.words and len(words) <= len(asked) + 1
+        more = len(words) - len(asked)
+        return 0.0 if asked != self.question.words or more > 1 else 1.0 / (1 + more)
 
     def has_kind(self, text: str, n: int) -> bool:
         """Whether the text of page ``n`` has a thing of the kind that is asked for."""

@@ -60,7 +60,8 @@ _HEAD = re.compile(r"\A\s*(?:[-*•] )?(\S{1,3}(?: \S{1,3}){0,3})(?: \||: )")
 def signs(question: str) -> frozenset[str]:
     """The signs and letters that a question asks about, such as commands: `.`."""
     found = (sign.strip("\"'`“”") for pattern in _SIGNS for sign in pattern.findall(question))
-    return frozenset(sign.rstrip(",?") or sign for sign in found if sign and not is_stop_word(sign))
+    plain = (sign.rstrip(",?") or sign for sign in found)
+    return frozenset(sign for sign in plain if sign and not is_stop_word(sign))
 
 
 def row_signs(line: str) -> frozenset[str]:

@@ -39,6 +39,10 @@ _BABBLE_WORDS = 24
 _BABBLE_SHARE = 0.35
 # Words that two questions share which ask the same, and their share of all words of both.
 _LEAST_SHARED, _LEAST_SAME = 2, 0.6
+_ASKS = re.compile(
+    r".*[?？]|\W*(?:how|what|which|who|whose|where|when|why|can|could|do|does|did|is|are|was|were|should|will|may|must)\b",
+    re.I | re.S,
+)
 _STOP_WORDS = STOP_WORDS | _MORE_STOP_WORDS
 
 
@@ -87,10 +91,17 @@ def features(text: str, ordinary: Collection[str] = ()) -> Features:
 
 
 def asks_the_same(asked: Set[str], heading: str) -> bool:
-    """Whether a heading is a question with most of the stems of another one, and few others."""
+    """Whether a heading or title is a question with most of the stems of another one, and few others."""
     named = frozenset(content_words(heading))
     shared = len(asked & named)
-    return "?" in heading and shared >= _LEAST_SHARED and shared >= _LEAST_SAME * len(asked | named)
+    return (
+        bool(_ASKS.match(heading)) and shared >= _LEAST_SHARED and shared >= _LEAST_SAME * len(asked | named)
+    )
+
+
+def asks_more(asked: Set[str], heading: str) -> bool:
+    """Whether a title is a question with all stems of another one, perhaps among others."""
+    return len(asked) >= _LEAST_SHARED and bool(_ASKS.match(heading)) and asked <= set(content_words(heading))
 
 
 def lower_case_stems(text: str) -> set[str]:

@@ -25,6 +25,7 @@ _HELP = "Ctrl-D ends, Ctrl-C stops a reply, /help lists commands."
 @click.option("--system", help="Instructions for a new conversation.")
 @click.option("--assistant", help="Begin a new conversation with this assistant (name or id).")
 @click.option("--project", help="Begin a new conversation about this project (name or id).")
+@click.option("--model", "asked", help="The model with an adapter, such as hearth-demo:pirate.")
 @click.option("--max-tokens", type=int, help="Limit of each reply; by default the configured one.")
 @click.option("--new", is_flag=True, help="Begin a new conversation instead of continuing the last one.")
 @click.option("--conversation", help="Continue the conversation with this id.")
@@ -33,6 +34,7 @@ def chat(
     system: str | None,
     assistant: str | None,
     project: str | None,
+    asked: str | None,
     max_tokens: int | None,
     new: bool,
     conversation: str | None,
@@ -52,7 +54,7 @@ def chat(
         say(f"the model was {found['model']} and is {model} now; the conversation goes on", err=True)
     name = None if found is None else str(found["id"])
     begin = {"instructions": system, "assistant": assistant, "project": project}
-    session = ChatSession(client, news, begin, max_tokens, name)
+    session = ChatSession(client, news, begin, {"model": asked, "max_tokens": max_tokens}, name)
     while True:
         if news is not None:
             news.follow(session.conversation)

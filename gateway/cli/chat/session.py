@@ -24,14 +24,14 @@ class ChatSession:
         client: GatewayClient,
         news: NewsBoard | None,
         begin: Mapping[str, str | None],
-        max_tokens: int | None,
+        fields: dict[str, Any],
         conversation: str | None,
     ) -> None:
         self.client = client
         self.conversation = conversation
         self._news = news
         self._begin = {name: value for name, value in begin.items() if value}
-        self._limit = {} if max_tokens is None else {"max_tokens": max_tokens}
+        self._fields = {key: value for key, value in fields.items() if value is not None}  # of every line
         self._last: dict[str, Any] | None = None
         self._accepted = False
 
@@ -45,7 +45,7 @@ class ChatSession:
     def send(self, text: str) -> None:
         """Send a line and show its reply. Errors are raised only without a terminal."""
         # The id makes a line that is sent again the same message.
-        self._last = {"text": text, "id": str(uuid4()), "stream": True, **self._limit}
+        self._last = {"text": text, "id": str(uuid4()), "stream": True, **self._fields}
         self.again()
 
     def again(self) -> None:

@@ -25,5 +25,9 @@ def chosen(found: list[CodeProject], which: str | None) -> CodeProject:
     around = [each for each in found if here.is_relative_to(each.path)]
     if around or len(found) == 1:
         return max(around or found, key=lambda each: len(each.path))
-    problem = "no project contains this folder" if found else "there are no projects"
-    raise InvalidRequestError(f"{problem}; `hearth context add PATH` registers one", param="project")
+    problem = (
+        "no project contains this folder; name one of `hearth context list`"
+        if found
+        else "there are no projects; `hearth context add PATH` registers one"
+    )
+    raise InvalidRequestError(problem, param="project")

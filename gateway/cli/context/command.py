@@ -106,7 +106,7 @@ def status(project: str | None, as_json: bool, local: LocalOptions) -> None:
         return
     say(f"{found.name}  {found.path}")
     say(
-        f"{found.files} files, {found.definitions} definitions, {size_text(found.size)}, "
+        f"{_count(found.files, 'file')}, {_count(found.definitions, 'definition')}, {size_text(found.size)}, "
         f"indexed {_day(found.indexed_at)}"
     )
     if found.excludes:
@@ -157,10 +157,14 @@ def _index(database: Database, project: CodeProject, as_json: bool) -> None:
 
 def _summary(project: CodeProject, done: Indexed) -> str:
     left = ", ".join(f"{count} {reason}" for reason, count in sorted(done.walk.left_out.items()))
-    counts = f"{project.files} files, {project.definitions} definitions"
+    counts = f"{_count(project.files, 'file')}, {_count(project.definitions, 'definition')}"
     changed = "1 file was" if done.parsed == 1 else f"{done.parsed} files were"
     text = f"{project.name}: {counts}; {changed} new or changed"
     return f"{text}; left out: {left}" if left else text
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
 def _row(project: CodeProject) -> list[str]:

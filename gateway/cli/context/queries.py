@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote, urlencode
 
 import apsw
 import click
 import msgspec
+from msgspec import Struct
 
+from gateway.base.errors import InvalidRequestError
+from gateway.cli.common.client import ReplyError, ServerOptions, UnreachableError, with_server
 from gateway.cli.common.database import opened_database
 from gateway.cli.common.options import LocalOptions, json_option, with_local
 from gateway.cli.common.text import say
@@ -25,16 +29,49 @@ _WIDTH = 100  # characters of a line
 Ask = Callable[[apsw.Connection, str], Any]
 
 
+class _Found(Struct):
+    """A hit of the server's search: a part of a file, or a fact, which has no line."""
+
+    path: str
+    line: int
+    text: str
+
+
 def _answer(
     project: str | None, local: LocalOptions, as_json: bool, ask: Ask, show: Callable[[Any, Path], None]
 ) -> None:
     with opened_database(local.settings.database_path) as database:
         found = database.read_sync(lambda c: chosen(projects.list_projects(c), project))
         answer = database.read_sync(lambda c: ask(c, found.id))
+    if not Path(found.path).is_dir():
+        say(f"{found.path} is gone; this is what the index holds", err=True)
     if as_json:
         say(msgspec.json.encode(answer if not isinstance(answer, list) else {"data": answer}))
     else:
         show(answer, Path(found.path))
+
+
+def _served(
+    server: ServerOptions, project: str | None, query: str, **values: object
+) -> dict[str, Any] | None:
+    """The answer of the running server, which has vectors and facts; None, with a note, where none answers."""
+    try:
+        client = server.connect()
+    except UnreachableError as error:
+        say(f"by words and names alone: {error.message}", err=True)
+        return None
+    if client.local:
+        with opened_database(server.local.settings.database_path) as database:
+            project = chosen(database.read_sync(projects.list_projects), project).id
+    elif project is None:
+        raise InvalidRequestError(f"name a project of {client.url} with --project", param="project")
+    try:
+        return client.get(f"/v1/projects/{quote(project, safe='')}/{query}?{urlencode(values)}")
+    except (UnreachableError, ReplyError) as error:
+        if not client.local:
+            raise
+        say(f"by words and names alone: {error.message}", err=True)
+        return None
 
 
 def _project(command: Callable[..., None]) -> Callable[..., None]:
@@ -145,21 +182,28 @@ def route(start: str, end: str, project: str | None, as_json: bool, local: Local
 @click.option("--limit", type=click.IntRange(1, 200), default=20, show_default=True)
 @_project
 @json_option
-@with_local
+@with_server
 def search(
-    words: tuple[str, ...], limit: int, project: str | None, as_json: bool, local: LocalOptions
+    words: tuple[str, ...], limit: int, project: str | None, as_json: bool, server: ServerOptions
 ) -> None:
-    """Find code and documents by words."""
+    """Find code, documents and facts by words and, with a running server, by meaning."""
 
     def show(answer: list[Any], root: Path) -> None:
         for hit in answer:
-            lines = lines_of(root, hit.path, hit.line, hit.end_line)
+            found = isinstance(hit, _Found)
+            lines = hit.text.splitlines() if found else lines_of(root, hit.path, hit.line, hit.end_line)
             text = next((line.strip() for line in lines if any(map(str.isalnum, line))), "")
-            say(f"{hit.path}:{hit.line}  {_short(text)}")
+            say(f"{hit.path}:{hit.line}  {_short(text)}" if hit.line else f"{hit.path}  {_short(text)}")
         if not answer:
             say("nothing found", err=True)
 
-    _answer(project, local, as_json, lambda c, found: queries.search(c, found, " ".join(words), limit), show)
+    query = " ".join(words)
+    if (reply := _served(server, project, "search", q=query, limit=limit)) is None:
+        _answer(project, server.local, as_json, lambda c, found: queries.search(c, found, query, limit), show)
+    elif as_json:
+        say(msgspec.json.encode(reply))
+    else:
+        show(msgspec.convert(reply["data"], list[_Found]), Path())
 
 
 @click.command("map")
@@ -167,8 +211,8 @@ def search(
 @click.option("--about", default="", help="What the outline is for: its names and files count more.")
 @_project
 @json_option
-@with_local
-def map_(tokens: int, about: str, project: str | None, as_json: bool, local: LocalOptions) -> None:
+@with_server
+def map_(tokens: int, about: str, project: str | None, as_json: bool, server: ServerOptions) -> None:
     """The outline of a project's most used definitions that fits into a number of tokens."""
 
     def show(answer: Outline, _root: Path) -> None:
@@ -179,7 +223,12 @@ def map_(tokens: int, about: str, project: str | None, as_json: bool, local: Loc
         else:
             say("nothing found: this project has no code", err=True)
 
-    _answer(project, local, as_json, lambda c, found: outline(c, found, tokens, about), show)
+    if not about or (reply := _served(server, project, "map", tokens=tokens, about=about)) is None:
+        _answer(project, server.local, as_json, lambda c, found: outline(c, found, tokens, about), show)
+    elif as_json:
+        say(msgspec.json.encode(reply))
+    else:
+        show(msgspec.convert(reply, Outline), Path())
 
 
 COMMANDS = (

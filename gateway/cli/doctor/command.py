@@ -20,6 +20,7 @@ from gateway.cli.common.exits import EXIT_CONFIGURATION, EXIT_FAILED
 from gateway.cli.common.options import LocalOptions, json_option, with_local
 from gateway.cli.common.text import say, size_text, table
 from gateway.cli.doctor.question import check_question
+from gateway.cli.doctor.store import check_store
 from gateway.cli.doctor.upstream import check_upstreams
 from gateway.cli.doctor.wiki import check_wiki
 from gateway.config.settings import Settings
@@ -73,8 +74,9 @@ def doctor(as_json: bool, systemd: bool, local: LocalOptions) -> int:
     machine = examine(settings.data_dir)
     fits = [fit(row, machine, settings) for row in Catalog.load().rows]
     wiki = check_wiki(settings.wiki)
+    store = check_store(settings)
     plans = ThreadPlans(settings.thread_plan_dir).all()
-    question = check_question(settings)
+    question = check_question(settings, [each.name for each in fits if each.verdict != "no"])
     upstreams = check_upstreams(settings.upstream)
     wrong = problems(settings)
     status = EXIT_CONFIGURATION if wrong else 0
@@ -86,6 +88,7 @@ def doctor(as_json: bool, systemd: bool, local: LocalOptions) -> int:
             "problems": wrong,
             "data_dir_problem": exposed(settings.data_dir),
             "wiki": wiki,
+            "store": store,
             "threads": plans,
             "question": question,
             "upstream": upstreams,
@@ -98,9 +101,12 @@ def doctor(as_json: bool, systemd: bool, local: LocalOptions) -> int:
     for problem in wrong or ["ok"]:
         say(f"settings: {problem}")
     if question is not None:
-        say(f"speed: {question.text}")
+        for line in filter(None, (question.text, question.biggest_text)):
+            say(f"speed: {line}")
     for each in upstreams:
         say(f"upstream {each.url}: {'' if each.verdict == 'yes' else 'not usable: '}{each.found}")
+    if store is not None:
+        say(f"store: {'' if store.verdict == 'yes' else 'not usable: '}{store.found}")
     say(f"wiki: {'' if wiki.verdict == 'yes' else 'not usable: '}{wiki.found}")
     say()
     head = ["MODEL", "FITS", "HERE", "WHY"]

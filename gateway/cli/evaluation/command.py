@@ -46,6 +46,11 @@ from gateway.telemetry import logs
     help="Score what the memory learns from lines of conversation (eval/memory.toml), or what it keeps of long "
     "dialogues (--set eval/dialogues); their categories are the policies.",
 )
+@click.option(
+    "--messages",
+    type=click.IntRange(1),
+    help="With --memory, replay only the first messages of each long dialogue.",
+)
 @click.option("--category", help="Ask only questions of this category.")
 @click.option(
     "--terms",
@@ -77,6 +82,7 @@ def evaluate(
     model: str | None,
     limit: int | None,
     memory: bool,
+    messages: int | None,
     category: str | None,
     terms: TermSource,
     out: Path | None,
@@ -116,8 +122,11 @@ def evaluate(
     earlier = read_run(against) if against is not None else None
     path = question_set or bundled("eval/memory.toml" if memory else "eval/esolangs.toml")
     dialogues = memory and is_dialogue(path)
-    load = load_dialogues if dialogues else load_lines if memory else load_questions
-    known: Sequence[Question] = load(path)
+    if messages is not None and not dialogues:
+        raise click.UsageError("--messages is for --memory with --set eval/dialogues")
+    known: Sequence[Question] = (
+        load_dialogues(path, messages) if dialogues else load_lines(path) if memory else load_questions(path)
+    )
     questions = _chosen(known, category, limit)
     if terms == "question":
         questions = [question for question in questions if question.answerable]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -111,7 +112,7 @@ class Setup:
             )
             weights = (await host.model_info()).fingerprint
             if dialogues:
-                yield Answering(ReplayEvaluator(parts), model.name, weights)
+                yield Answering(ReplayEvaluator(parts, partial(say, err=True)), model.name, weights)
             else:
                 conversations = await open_memory(parts, stack, Supervision())
                 yield Answering(MemoryEvaluator(parts, conversations), model.name, weights)

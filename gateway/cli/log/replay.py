@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from gateway.base.errors import InvalidRequestError
-from gateway.cli.common.client import GatewayClient
+from gateway.cli.common.client import GatewayClient, ReplyError
 from gateway.cli.common.text import say, text_of
 from gateway.inference.embedding import outline
 from gateway.inference.reranker import outline_scores
@@ -50,7 +50,11 @@ def replay_record(
     unused = set(prompts) - {made.prompt_name for made in record.generations}
     if unused:
         raise InvalidRequestError(f"the request did not use the prompt `{sorted(unused)[0]}`")
-    results = []
+    results: list[dict[str, Any]] = []
+    if "tool" in record.details:  # a step of a task
+        results.append(_call_again(client, record))
+        if not as_json:
+            say(_shown_call(results[0]))
     for number, made in enumerate(record.generations, 1):
         prompt = prompts.get(made.prompt_name)
         call = call_of(made, prompt, record.details.get("prompt_place", "whole"))
@@ -88,14 +92,39 @@ def _shown(number: int, result: dict[str, Any]) -> str:
     head = f"--- generation {number}: {result['step']}{prompt}, seed {result['seed']}, {tokens}: {same}"
     if result["same"]:
         return f"{head}\n{result['output'][0]}"
+    return "\n".join([head, *_beside(result["output"])])
+
+
+def _beside(outputs: Sequence[str]) -> list[str]:
+    """Two texts in columns, with a head."""
     width = max(_MIN_WIDTH, shutil.get_terminal_size().columns // 2 - 2)
-    columns = [_wrapped(text, width) for text in result["output"]]
+    columns = [_wrapped(text, width) for text in outputs]
     rows = [f"{left:<{width}} | {right}".rstrip() for left, right in zip_longest(*columns, fillvalue="")]
-    return "\n".join([head, f"{'then':<{width}} | now", *rows])
+    return [f"{'then':<{width}} | now", *rows]
 
 
 def _wrapped(text: str, width: int) -> list[str]:
     return [piece for line in text.split("\n") for piece in textwrap.wrap(line, width) or [""]]
+
+
+def _call_again(client: GatewayClient, record: RequestRecord) -> dict[str, Any]:
+    """Make the call of a step again, if its tool only reads; ``same`` is None if it does more."""
+    result: dict[str, Any] = {"step": record.text, "same": None, "output": [record.answer]}
+    try:
+        reply = client.post(f"/v1/tasks/{record.details['task']}/replay", {"request": record.id})
+    except ReplyError as error:
+        if error.code != "not_reading":
+            raise
+        return result
+    return result | {"same": reply["now"] == record.answer, "output": [record.answer, reply["now"]]}
+
+
+def _shown_call(result: dict[str, Any]) -> str:
+    if result["same"] is None:
+        return f"--- {result['step']}: not called again, it does more than read\n{result['output'][0]}"
+    if result["same"]:
+        return f"--- {result['step']}: the same result\n{result['output'][0]}"
+    return "\n".join([f"--- {result['step']}: another result", *_beside(result["output"])])
 
 
 class Call(Struct, frozen=True):
@@ -124,6 +153,8 @@ def call_of(made: GenerationRecord, prompt: Prompt | None, place: str = "whole")
         return Call("/v1/rerank", {"query": query, "documents": documents, **obeyed})
     body: dict[str, Any] = {"priority": "background", **sampling}
     body |= {name: obeyed[name] for name in _CONSTRAINTS if name in obeyed}
+    if "adapter" in obeyed:
+        body["model"] = f"default:{obeyed['adapter']}"
     if made.seed is not None:
         body["seed"] = made.seed
     if "json_schema" in obeyed:

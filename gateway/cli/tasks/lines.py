@@ -8,6 +8,7 @@ from typing import Any
 
 from gateway.cli.common.client import GatewayClient
 from gateway.cli.common.text import say
+from gateway.cli.tasks.seen import note_seen
 
 MARKS = {"open": " ", "doing": ">", "waiting": "?", "done": "x", "cancelled": "-"}
 
@@ -22,6 +23,8 @@ def show_notices(client: GatewayClient, *, aside: bool = False) -> None:
     """Print what tasks have to say, and mark it as shown; ``aside`` on stderr."""
     for notice in client.post("/v1/notices")["data"]:
         say(f"{notice['task']}: {notice['text']}", err=aside)
+        if notice["breakpoint"] is not None:
+            note_seen(client.url, notice["task"], notice["breakpoint"])
 
 
 def task_line(task: dict[str, Any]) -> str:

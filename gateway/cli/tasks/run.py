@@ -8,9 +8,10 @@ from typing import Any
 
 import click
 
-from gateway.cli.common.client import GatewayClient, raise_event_error, with_client
+from gateway.cli.common.client import GatewayClient, ReplyError, raise_event_error, with_client
 from gateway.cli.common.text import say
 from gateway.cli.tasks.lines import MARKS, show_notices
+from gateway.cli.tasks.seen import last_seen, note_seen
 from gateway.store.memory.tasks import TASK_ID
 
 _DETACHED = click.option("--detach", is_flag=True, help="Do not wait for the end of the run.")
@@ -28,10 +29,18 @@ def run(
     client: GatewayClient, task: str, steps: tuple[str, ...], archetype: str | None, detach: bool
 ) -> None:
     """Carry out a task: TASK is its id, or the words of a new one."""
-    if not re.fullmatch(TASK_ID, task):
-        task = client.post("/v1/tasks", {"title": task, "archetype": archetype or "model"})["id"]
+    is_new = not re.fullmatch(TASK_ID, task)
+    if is_new:
+        archetype = archetype or "model"
+        new = {"title": task, "archetype": "user" if steps else archetype}  # with steps, none are to be found
+        task = client.post("/v1/tasks", new)["id"]
     body: dict[str, Any] = {"steps": list(steps)} if steps else {}
-    client.post(f"/v1/tasks/{task}/run", body | ({"archetype": archetype} if archetype else {}))
+    try:
+        client.post(f"/v1/tasks/{task}/run", body | ({"archetype": archetype} if archetype else {}))
+    except ReplyError:
+        if is_new:
+            client.delete(f"/v1/tasks/{task}")  # what cannot run leaves nothing
+        raise
     _follow(client, task, detach)
 
 
@@ -47,16 +56,30 @@ def watch(client: GatewayClient, task: str) -> None:
 @click.argument("task")
 @click.argument("answers", metavar="ANSWER...", nargs=-1, required=True)
 @click.option(
-    "--breakpoint", "number", type=int, help="The BREAKPOINT that is meant; by default the open one."
+    "--breakpoint",
+    "number",
+    type=int,
+    help="The BREAKPOINT that is meant; by default the one that was shown last.",
 )
 @_DETACHED
 @with_client
 def answer(
     client: GatewayClient, task: str, answers: tuple[str, ...], number: int | None, detach: bool
 ) -> None:
-    """Answer a BREAKPOINT. Give the steps of a checklist as one ANSWER each."""
+    """Answer a BREAKPOINT: the one that was shown last. Give the steps of a checklist as one ANSWER each."""
+    number = number or last_seen(client.url, task)
+    if number is None:
+        stop = client.get(f"/v1/tasks/{task}/run")["breakpoint"]
+        number = stop["id"] if stop else None
     given = answers[0] if len(answers) == 1 else list(answers)
-    client.post(f"/v1/tasks/{task}/answer", {"answer": given} | ({"breakpoint": number} if number else {}))
+    try:
+        client.post(
+            f"/v1/tasks/{task}/answer", {"answer": given} | ({"breakpoint": number} if number else {})
+        )
+    except ReplyError as error:
+        if error.status == 409:
+            _show_stop(client, client.get(f"/v1/tasks/{task}/run"))
+        raise
     _follow(client, task, detach)
 
 
@@ -87,7 +110,7 @@ def _mover(name: str, text: str) -> click.Command:
     @click.argument("task")
     @with_client
     def move(client: GatewayClient, task: str) -> None:
-        show_run(client.post(f"/v1/tasks/{task}/{name}"))
+        _show_run(client, client.post(f"/v1/tasks/{task}/{name}"))
 
     return move
 
@@ -126,17 +149,17 @@ COMMANDS = (
 )
 
 
-def show_run(found: Mapping[str, Any]) -> None:
+def _show_run(client: GatewayClient, found: Mapping[str, Any]) -> None:
     say(f"{found['task']} {found['title']}: {found['state']}")
     for step in found["steps"]:
         say(_step_line(step) + (f" (hearth log {step['request']} --replay)" if step["request"] else ""))
-    _show_stop(found)
+    _show_stop(client, found)
 
 
 def _follow(client: GatewayClient, task: str, detach: bool) -> None:
     """Print steps as they change, until the run ends or waits."""
     if detach:
-        show_run(client.get(f"/v1/tasks/{task}/run"))
+        _show_run(client, client.get(f"/v1/tasks/{task}/run"))
         return
     shown: set[str] = set()
     with client.stream(f"/v1/tasks/{task}/events") as events:
@@ -152,14 +175,15 @@ def _follow(client: GatewayClient, task: str, detach: bool) -> None:
                 shown.add(line)
             shown.add("")
             if found["state"] != "running":
-                _show_stop(found)
+                _show_stop(client, found)
                 return
 
 
-def _show_stop(found: Mapping[str, Any]) -> None:
+def _show_stop(client: GatewayClient, found: Mapping[str, Any]) -> None:
     """Why the run does not go on now."""
     stop = found["breakpoint"]
     if stop is not None:
+        note_seen(client.url, found["task"], stop["id"])
         choices = stop["schema"].get("enum")
         possible = f" [{'/'.join(choices)}]" if choices else ""
         say(f"BREAKPOINT {stop['id']}: {stop['question']}{possible}")

@@ -21,7 +21,7 @@ from gateway.code.languages.facts import (
 # Expressions nested deeper are unknown; calls in them are found by the walk all the same.
 DEPTH = 12
 _RECEIVER = 120
-_SIGNATURE = 160
+SIGNATURE = 160
 _DOC = 120
 _KEY = 60
 
@@ -77,7 +77,7 @@ class Extractor:
                 scope,
                 node.start_point.row + 1,
                 node.end_point.row + 1,
-                shown if len(shown) <= _SIGNATURE else f"{shown[: _SIGNATURE - 1]}…",
+                shown if len(shown) <= SIGNATURE else f"{shown[: SIGNATURE - 1]}…",
             )
         )
         return index

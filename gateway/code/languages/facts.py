@@ -24,7 +24,7 @@ DefinitionKind = Literal["module", "class", "function", "lambda"]
 SiteKind = Literal["call", "implicit", "base", "import", "use"]
 
 # Raised when the facts of the same text or what is resolved from them change, so that an older index is made again.
-VERSION = 3
+VERSION = 4
 
 
 class Param(Struct, array_like=True):
@@ -111,6 +111,17 @@ class FileFacts(Struct, array_like=True):
     sites: list[CodeSite] = field(default_factory=list)
     bindings: list[Binding] = field(default_factory=list)
     imports: list[Import] = field(default_factory=list)
+
+
+def variables(facts: FileFacts) -> dict[str, int]:
+    """The lines of what a file binds at its top beside functions and classes: constants, variables, named types."""
+    other = {each.name for each in facts.definitions if each.parent == 0}
+    other |= {each.alias for each in facts.imports if each.scope == 0} | {"", "default"}
+    found: dict[str, int] = {}
+    for each in facts.bindings:
+        if each.scope == 0 and each.base is None and not each.item and each.name not in other:
+            found.setdefault(each.name, each.line)
+    return found
 
 
 # Built at import because threads use them (docs/decisions/0010-first-conversion.md).

@@ -19,6 +19,7 @@ _BRANCHES = {
     "try_statement",
     "ternary_expression",
 }
+_NAMELESS = {"arrow_function", "function_expression", "generator_function"}
 _OWNER = re.compile(r"[\w$]+(\.prototype)?")
 _LEAVES = {
     "comment",
@@ -60,6 +61,8 @@ class JavaScriptExtractor(ScriptExpressions):
         body = node.child_by_field_name("body")
         index = self.define(node, "function" if name != "<function>" else "lambda", name, scope, body)
         definition = self.facts.definitions[index]
+        if node.type in _NAMELESS and name != "<function>":
+            definition.signature = f"{name.lstrip('.')} = {definition.signature}"
         if any(child.type == "static" for child in node.children):
             definition.marks.append("staticmethod")
         if any(child.type == "get" for child in node.children):
@@ -126,6 +129,12 @@ class JavaScriptExtractor(ScriptExpressions):
         if body is not None:
             self.push([body], index, False)
         return index
+
+    def alias(self, node: Node, scope: int, sometimes: bool) -> None:
+        """A named type, or an enumeration, which has no value."""
+        value = self.expr(node.child_by_field_name("value"), scope)
+        self.bind(scope, text(node.child_by_field_name("name")), value, node, sometimes)
+        self.push(node.named_children, scope, sometimes)
 
     def field(self, node: Node, scope: int, sometimes: bool) -> None:
         name = node.child_by_field_name("name") or node.child_by_field_name("property")
@@ -349,6 +358,8 @@ _HANDLERS: dict[str, Callable[[JavaScriptExtractor, Node, int, bool], None]] = {
     "abstract_class_declaration": JavaScriptExtractor.class_,
     "interface_declaration": JavaScriptExtractor.class_,
     "class": JavaScriptExtractor.class_,
+    "type_alias_declaration": JavaScriptExtractor.alias,
+    "enum_declaration": JavaScriptExtractor.alias,
     "method_definition": JavaScriptExtractor.function,
     "method_signature": JavaScriptExtractor.function,
     "abstract_method_signature": JavaScriptExtractor.function,

@@ -99,6 +99,7 @@ class PythonExtractor(Extractor):
                 index, Param(text(named), self.expr(annotation, scope), self.expr(default, scope), star)
             )
             if default is not None:
+                self._use(default, scope)
                 self.push([default], scope, sometimes)
 
     def class_(self, node: Node, scope: int, sometimes: bool) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gateway.code.languages.facts import CodeSite
+from gateway.code.languages.facts import CodeSite, Expr, Import
 from gateway.code.resolving.calls import pairs
 from gateway.code.resolving.resolver import Resolver
 from gateway.code.resolving.values import COMMON, CONFIDENCE, Value, Values
@@ -13,6 +13,7 @@ from gateway.store.code.files import Argument, NewSite
 
 _MOST_ARGUMENTS = 6  # of one site: more values say too little
 _MOST_TARGETS = 8
+_MOST_IMPORTS = 6  # that hand a variable on
 
 _CALL_THEIR_ARGUMENTS = {f"<builtin>.{name}" for name in ("map", "filter", "sorted", "min", "max")}
 
@@ -48,10 +49,12 @@ def resolve_file(
         if site.kind == "call":
             arguments |= _arguments(resolver, view, site, values, ids)
         outside = next((value.text for value in values if value.kind == "external"), None)
-        if not edges and site.kind == "import" and site.callee is not None:  # of a constant, say
-            home = resolver.file_of(view, view.imports[site.callee[1]])
-            if home is not None:
-                edges, outside = {ids[home, 0]: "import"}, None
+        if site.kind == "import" and site.callee is not None:
+            new = view.imports[site.callee[1]]
+            home = resolver.file_of(view, new)
+            found = _exported(resolver, home, new.name) if home is not None and new.name else None
+            if home is not None and (found or not edges):
+                edges[ids[found or (home, 0)]] = "import"
         if not edges and outside is None and site.kind == "call" and site.receiver:
             resolver.lookups.add(site.name)
             only = namesakes.only(site.name)
@@ -59,21 +62,61 @@ def resolve_file(
                 edges = {ids[only]: "unique name"}
             elif site.receiver in ("self", "this"):
                 edges = _below(resolver, view, site, ids, namesakes)
-        if not edges and site.kind in ("use", "implicit"):
-            continue  # a value that is no definition
-        sites.append(
-            NewSite(
-                scope=site.scope,
-                kind=site.kind,
-                name=site.name,
-                receiver=site.receiver,
-                line=site.line,
-                column=site.column,
-                external=outside if not edges else None,
-                edges=[(target, origin, CONFIDENCE[origin]) for target, origin in edges.items()],
-            )
-        )
+        named = _variable(resolver, view, site) if site.kind in ("call", "use") else None
+        used = {ids[named]: "same file" if named[0] == view.id else "import"} if named in ids else {}  # type: ignore[index]
+        if site.kind == "use":
+            edges |= used
+        elif used:
+            sites.append(_new(site, "use", used, None))
+        if edges or site.kind not in ("use", "implicit"):  # else a value that is no definition
+            sites.append(_new(site, site.kind, edges, outside if not edges else None))
     return sites, arguments
+
+
+def _new(site: CodeSite, kind: str, edges: dict[int, str], external: str | None) -> NewSite:
+    return NewSite(
+        scope=site.scope,
+        kind=kind,
+        name=site.name,
+        receiver=site.receiver,
+        line=site.line,
+        column=site.column,
+        external=external,
+        edges=[(target, origin, CONFIDENCE[origin]) for target, origin in edges.items()],
+    )
+
+
+def _variable(resolver: Resolver, view: View, site: CodeSite) -> tuple[int, int] | None:
+    """The variable at the top of a file that an expression names: `NAME`, or `module.NAME`."""
+    expr: Expr = site.callee
+    if expr is None or expr[0] not in "na" or (expr[0] == "a" and (expr[1] or "?")[0] != "n"):
+        return None
+    name = expr[1] if expr[0] == "n" else expr[1][1]
+    home = view.home(site.scope, name)
+    if home == 0 and name in view.variables:
+        return (view.id, view.variables[name]) if expr[0] == "n" else None
+    for each in view.candidates(home, name) if home >= 0 else ():
+        if isinstance(each.what, Import) and (expr[0] == "a") == (not each.what.name):
+            file = resolver.file_of(view, each.what)
+            if file is not None:
+                return _exported(resolver, file, each.what.name or expr[2])
+    return None
+
+
+def _exported(resolver: Resolver, file: int, name: str, depth: int = 0) -> tuple[int, int] | None:
+    """The variable that a module has under a name, also one that it imports."""
+    view = resolver.modules.view(file)
+    resolver.lookups.add(name)
+    if name in view.variables or depth > _MOST_IMPORTS:
+        return (file, view.variables[name]) if name in view.variables else None
+    named = [each.what for each in view.candidates(0, name) if isinstance(each.what, Import)]
+    for each in named or view.stars:
+        further = resolver.file_of(view, each) if each.name else None
+        if further is not None:
+            wanted = name if each.name == "*" else each.name
+            if found := _exported(resolver, further, wanted, depth + 1):
+                return found
+    return None
 
 
 def _edges(resolver: Resolver, site: CodeSite, values: Values, ids: Ids) -> dict[int, str]:

@@ -36,13 +36,10 @@ class Value(NamedTuple):  # hashed and compared all the time
 Values = dict[Value, Origin]
 
 
-def weaker(first: Origin, second: Origin) -> Origin:
-    return first if CONFIDENCE[first] <= CONFIDENCE[second] else second
-
-
 def through(values: Values, origin: Origin) -> Values:
     """The values, no more certain than by ``origin``."""
-    return {value: weaker(known, origin) for value, known in values.items()}
+    most = CONFIDENCE[origin]
+    return {value: known if CONFIDENCE[known] <= most else origin for value, known in values.items()}
 
 
 def merge(into: Values, more: Values) -> None:

@@ -39,6 +39,7 @@ LOAD_FAILURES = {
     "model_missing": "fetch the model with `hearth pull`, or correct `model.name`, `embedding.model` or `rerank.model`",
     "model_corrupt": "delete the file and fetch it again with `hearth pull`",
     "model_unsupported": "choose another model: `hearth models` lists supported ones",
+    "adapter_unusable": "correct `model.adapters`: name LoRA adapters in GGUF that were trained for this model",
     "out_of_memory": "use a smaller model or a smaller context; `hearth doctor` says what fits",
 }
 

@@ -67,7 +67,7 @@ class Launcher:
         self._beside = beside
         self._thread_plans = thread_plans
         self._clock = clock
-        self._failed: tuple[tuple[str, int, int], float, ModelUnavailableError] | None = None
+        self._failed: tuple[list[object], float, ModelUnavailableError] | None = None
 
     def plan(self) -> LaunchPlan:
         """Resolve the model and check file and memory. Blocks on the file system.
@@ -75,7 +75,7 @@ class Launcher:
         Raises HearthError: no file, not a model, too little memory, or a file that just failed to load.
         """
         model, file = self._resolved()
-        if self._failed is not None and self._failed[0] == file and self._clock() < self._failed[1]:
+        if self._failed is not None and self._failed[0] == _files(model) and self._clock() < self._failed[1]:
             raise fresh(self._failed[2])
         fitting = fit_memory(model, self._settings.memory_headroom_bytes, beside=self._beside())
         if fitting.context < model.context:
@@ -91,10 +91,11 @@ class Launcher:
         Raises as :meth:`plan`, and the error of the last load of the same file, however long ago. A model that is
         ``in_memory`` needs no free memory.
         """
-        model, file = self._resolved()
+        model, _ = self._resolved()
         # Memory may have been freed, and a service that is not ready gets no requests that would try again.
-        if self._failed is not None and self._failed[0] == file and self._failed[2].code != "out_of_memory":
-            raise fresh(self._failed[2])
+        failed = self._failed
+        if failed is not None and failed[0] == _files(model) and failed[2].code != "out_of_memory":
+            raise fresh(failed[2])
         if not in_memory:
             fit_memory(model, self._settings.memory_headroom_bytes, beside=self._beside())
 
@@ -117,8 +118,8 @@ class Launcher:
         return model, _identity(model)
 
     def remember(self, plan: LaunchPlan, error: ModelUnavailableError) -> None:
-        """Remember that the host could not load the file of ``plan``."""
-        self._failed = (plan.file, self._clock() + REMEMBER_SECONDS, error)
+        """Remember that the host could not load the files of ``plan``."""
+        self._failed = (_files(plan.model), self._clock() + REMEMBER_SECONDS, error)
 
     def loaded(self, plan: LaunchPlan, ready: protocol.Ready) -> None:
         """Store the numbers of threads that the ready host of ``plan`` has measured, if any, for the next one."""
@@ -159,7 +160,8 @@ def host_command(
         options["--snapshot-after"] = settings.snapshot_after_seconds
     flags = [str(word) for option in options.items() for word in option]
     kind = [] if model.kind == "chat" else [f"--{model.kind}"]
-    return (sys.executable, "-m", "model_host", *flags, *kind)
+    adapters = [word for name, path in model.adapters.items() for word in ("--adapter", f"{name}={path}")]
+    return (sys.executable, "-m", "model_host", *flags, *kind, *adapters)
 
 
 def child_environment(environment: Mapping[str, str]) -> dict[str, str]:
@@ -176,6 +178,18 @@ def child_environment(environment: Mapping[str, str]) -> dict[str, str]:
     passed["PYTHONSAFEPATH"] = "1"
     passed["PYTHONPATH"] = str(Path(protocol.__file__).resolve().parents[2])
     return passed
+
+
+def _files(model: ResolvedModel) -> list[object]:
+    """What tells whether the file of the model or of an adapter has changed."""
+    found: list[object] = []
+    for path in (model.path, *model.adapters.values()):
+        try:
+            status = path.stat()
+        except OSError:
+            status = None
+        found += [path, status and (status.st_mtime_ns, status.st_size)]
+    return found
 
 
 def _identity(model: ResolvedModel) -> tuple[str, int, int]:

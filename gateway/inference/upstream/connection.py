@@ -13,7 +13,9 @@ from gateway import __version__
 from gateway.inference.upstream.failures import lost, refusal
 
 _CONNECT_SECONDS = 5.0
+_SESSION = "x-session-id"  # Ray Serve's default name of it
 _MOST_BYTES = 64 * 1024 * 1024  # of a reply or of one event
+_DROPPED = (httpx2.ReadError, httpx2.WriteError, httpx2.RemoteProtocolError)
 _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
@@ -50,12 +52,15 @@ class Connection:
         async with self._send(method, path, body) as response:
             return self._decoded(await self._read(response))
 
-    async def events(self, path: str, body: Mapping[str, Any]) -> AsyncGenerator[dict[str, Any], None]:
+    async def events(
+        self, path: str, body: Mapping[str, Any], session: str | None = None
+    ) -> AsyncGenerator[dict[str, Any], None]:
         """The events of a stream, or the one reply of a server that does not stream, which has no ``[DONE]``.
 
-        Closing the generator closes the connection, which ends the work there.
+        ``session``: what the requests of a conversation have in common, for a router behind ``url``. Closing the
+        generator closes the connection, which ends the work there.
         """
-        async with self._send("POST", path, body) as response:
+        async with self._send("POST", path, body, session) as response:
             if "event-stream" not in response.headers.get("content-type", ""):
                 yield self._decoded(await self._read(response))
                 return
@@ -73,14 +78,14 @@ class Connection:
 
     @asynccontextmanager
     async def _send(
-        self, method: str, path: str, body: Mapping[str, Any] | None
+        self, method: str, path: str, body: Mapping[str, Any] | None, session: str | None = None
     ) -> AsyncIterator[httpx2.Response]:
         content = None if body is None else msgspec.json.encode(body)
         headers = {"Content-Type": "application/json"} if content else {}
+        if session is not None:
+            headers[_SESSION] = session
         try:
-            async with self._http.stream(
-                method, f"{self.url}{path}", content=content, headers=headers
-            ) as response:
+            async with aclosing(await self._response(method, path, content, headers)) as response:
                 if response.status_code != 200:
                     found = await self._read(response)
                     raise refusal(
@@ -95,6 +100,26 @@ class Connection:
             raise lost(self.url, f"broke the connection ({str(error) or type(error).__name__})") from None
         except httpx2.InvalidURL:
             raise lost(self.url, "has no valid address") from None
+
+    async def _response(
+        self, method: str, path: str, content: bytes | None, headers: Mapping[str, str]
+    ) -> httpx2.Response:
+        """Send a request again, on a new connection, if the server had closed the kept one that it was sent on."""
+        connected = False
+
+        async def trace(event: str, info: Mapping[str, Any]) -> None:
+            nonlocal connected
+            connected = connected or event.startswith("connection.connect_tcp")
+
+        while True:
+            request = self._http.build_request(
+                method, f"{self.url}{path}", content=content, headers=headers, extensions={"trace": trace}
+            )
+            try:
+                return await self._http.send(request, stream=True)
+            except _DROPPED:
+                if connected:
+                    raise
 
     async def _read(self, response: httpx2.Response) -> bytes:
         found = bytearray()

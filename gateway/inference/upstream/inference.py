@@ -133,7 +133,7 @@ class UpstreamInference:
         reading = ReplyEvents(call, seed)
         counting = [asyncio.create_task(self._prompt_tokens(replica, able, call))]
         try:
-            async with aclosing(replica.connection.events(path, body)) as events:
+            async with aclosing(replica.connection.events(path, body, _session(call))) as events:
                 async for event in events:
                     try:
                         made = list(reading.read(event))
@@ -295,6 +295,13 @@ class UpstreamInference:
         await self._replicas.close()
         if self._counter is not None:
             await self._counter.close()
+
+
+def _session(call: GenerateCall) -> str | None:
+    key = _key(call)
+    if key is None:
+        return None
+    return hashlib.blake2b(key.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
 def _key(call: GenerateCall) -> str | None:

@@ -33,6 +33,7 @@ MOST_SENT = 3  # how often a request is sent
 _BOUND = 1.25
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.25, 10.0  # seconds between probes of a server that is away
 _WAIT_SECONDS = 2.0  # for a server that was lost a moment ago
+_PROBED_SECONDS = 30.0  # the same while its probe runs: a cluster behind one address replaces what it lost
 
 
 class Replica(Generic[A]):
@@ -47,6 +48,7 @@ class Replica(Generic[A]):
         self.breaker = Breaker()
         self.lost = asyncio.Event()
         self.lost_at = -math.inf  # monotonic
+        self.probed = False  # a probe runs
 
     @property
     def url(self) -> str:
@@ -60,6 +62,11 @@ class Replica(Generic[A]):
             self.lost_at = time.monotonic()
         self.able, self.problem = None, problem
         self.lost.set()
+
+    @property
+    def awaited_until(self) -> float:
+        """Until when, in monotonic time, a request waits for it."""
+        return self.lost_at + (_PROBED_SECONDS if self.probed else _WAIT_SECONDS)
 
     @contextmanager
     def used(self) -> Iterator[None]:
@@ -136,8 +143,7 @@ class Replicas(Generic[A]):
         """
         self.start()
         while not self.ready:
-            lost_at = max(each.lost_at for each in self.all)
-            left = lost_at + _WAIT_SECONDS - time.monotonic()
+            left = max(each.awaited_until for each in self.all) - time.monotonic()
             if self.state == "broken" and left <= 0:
                 raise self.unavailable()
             with suppress(TimeoutError):
@@ -183,6 +189,7 @@ class Replicas(Generic[A]):
             try:
                 await asyncio.sleep(replica.breaker.retry_after() or 0)
                 replica.lost.clear()
+                replica.probed = True
                 if known is not None:
                     await replica.connection.get("/v1/models")
                     self._ready(replica, known)
@@ -190,12 +197,14 @@ class Replicas(Generic[A]):
             except HearthError as error:
                 if error.message != replica.problem:
                     log.warning("upstream_not_ready", url=replica.url, problem=error.message)
+                replica.probed = False
                 replica.able = known = None
                 replica.problem = error.message
                 self._change()
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, _LONGEST_PAUSE)
                 continue
+            replica.probed = False
             pause = _FIRST_PAUSE
             await replica.lost.wait()
 

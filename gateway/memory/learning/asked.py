@@ -11,7 +11,7 @@ from msgspec import Struct
 from gateway.base.stems import stem
 from gateway.memory.learning.entailment import content
 from gateway.memory.learning.plain import plain_clauses
-from gateway.memory.learning.statements import NEGATION, stems
+from gateway.memory.learning.statements import NEGATION, mistaken, stems
 from gateway.memory.learning.wordings import SUBJECT_VI
 from gateway.store.memory.tasks import Task
 
@@ -71,11 +71,14 @@ _TRAILING = re.compile(
 # The change may be to come, or depends on something.
 _NOT_YET = re.compile(
     r"\b(?:when|once|until|till|before|after|as soon as|will|shall|should|must|need|needs|want|going to|almost|nearly|"
-    r"half|soon|next|tomorrow|later|you|he|she|they|khi|sẽ|sắp|gần|chưa|phải|cần|muốn|định|mai|hãy|nhắc|bạn)\b",
+    r"to (?:be|get|have)|nobody|none|nowhere|else['’]s|supposed|"
+    r"(?:want|need|hope|expect|refus|promis|fail|forg[eo]t)(?:s|es|ed|ten)?|"
+    r"usually|normally|often|sometimes|typically|thường|hay|half|soon|next|tomorrow|later|you|he|she|they|khi|sẽ|sắp|gần|chưa|phải|cần|muốn|định|mai|hãy|nhắc|bạn)\b",
     re.I,
 )
 # Not yet either, if somebody cancels it.
 _FOR_NOW = re.compile(r"\b(?:yet|today|now|tomorrow|tonight|until|this)\b", re.I)
+_ARTICLE = re.compile(r"(?:the|an?|my|our)\s", re.I)
 _GENERIC = ("done", "did", "finished", "completed", "complete", "sorted", "handled", "over", "xong")
 # The first one of a title's verbs that a past form stands for.
 _PAST = {
@@ -101,8 +104,11 @@ _WORDINGS: dict[Literal["cancelled", "waiting", "doing", "done"], tuple[str, ...
         rf"(?:(?:i|we)(?:['’]?ve| have|['’]?m| am)? ?)?(?:(?:just|already|finally) )*(?P<verb>\w+){_OBJECT}",
         rf"(?P<verb>done|finished){_OBJECT}",
         r"(?:mark|tick off|check off) (?P<what>.+?)(?: as (?P<verb>done)| off)?",
-        r"(?P<what>.+?)(?: is| are|['’]s|['’]re| was| has been| have been|:)?(?: now| already| finally| all)* "
-        r"(?P<verb>done|finished|completed?|sorted|handled|over|\w+(?:ed|en|id|nt|ght))(?:[ ,].*)?",
+        # Without "is", a thing behind the verb would be its object: "Petra sent the invoice".
+        r"(?P<what>.+?)(?:(?P<passive> is| are|['’]s|['’]re| was| has been| have been|:))?"
+        r"(?: now| already| finally| all)* "
+        r"(?P<verb>done|finished|completed?|sorted|handled|over|\w+(?:ed|en|id|nt|ght))(?(passive)(?:[ ,].*)?|"
+        r"(?:,.*| (?:to|for|at|on|in|by|via|with|now|today|yesterday|this|last|already|off)\b.*)?)",
         r"(?P<what>.+?) (?P<verb>xong)(?: rồi| xuôi)?(?: (?:hôm|sáng|trưa|chiều|tối) (?:qua|nay|kia))?(?:,.*)?",
         r"(?P<what>.+?) rồi(?:,.*)?",
     ),
@@ -182,7 +188,11 @@ def _changed(said: str, tasks: Sequence[Task]) -> Change | None:
                 continue
             if state == "cancelled" and len(content(match["what"]) - content(task.title) - _THINGS) > 1:
                 continue
-            if state == "done" and not _fits(match.groupdict().get("verb"), task.title, plain):
+            groups = match.groupdict()
+            before = state == "done" and (not groups.get("verb") or match.start("what") < match.start("verb"))
+            if before and not groups.get("passive") and _acts(match["what"], task.title):
+                continue
+            if state == "done" and not _fits(groups.get("verb"), task.title, plain):
                 continue
             return Change(state, task.id, task.title, said) if task.state != state else None
     return None
@@ -196,6 +206,12 @@ def _fits(verb: str | None, title: str, said: str) -> bool:
     verb = verb.lower()
     past = verb in _PAST or verb.endswith("ed")
     return verb in _GENERIC or (past and stem(_PAST.get(verb, verb)) in words)
+
+
+def _acts(what: str, title: str) -> bool:
+    """Whether a clause begins with who did it rather than what was done: "Ingmar paid", "the plumber called"."""
+    names = [word.casefold() for word in title.split()[1:] if word[:1].isupper()]
+    return bool(_ARTICLE.match(what)) or what.split()[0].casefold() in names
 
 
 def _roots(words: Iterable[str]) -> frozenset[str]:
@@ -212,9 +228,13 @@ def _named(said: str, what: str, tasks: Sequence[Task]) -> Task | None:
         if task.id.casefold() in said.casefold():
             return task
         words = _roots(content(task.title))
+        if mistaken(task.title, said):
+            continue
+        doing = next(iter(stems(task.title)))[:_ROOT]
+        if told - words and words - spoken - {doing}:
+            continue  # it names another thing: "I ordered new shoes" for "Order new tyres"
         shared = len(words & spoken)
         if shared and (shared * 2 > len(words) or len(words) == 2 or (told and told <= words)):
-            doing = next(iter(stems(task.title)))[:_ROOT] in told  # "migration" for "Migrate …"
-            best.append((doing + shared / len(words), task))
+            best.append(((doing in told) + shared / len(words), task))
     best.sort(key=lambda each: -each[0])
     return None if not best or (len(best) > 1 and best[0][0] == best[1][0]) else best[0][1]

@@ -13,8 +13,8 @@ from collections.abc import Collection, Iterable
 from msgspec import Struct
 
 from gateway.base.stems import stem
-from gateway.memory.learning.statements import NEGATION, UPPER, WORD, QuotedStatement, stems
-from gateway.memory.learning.wordings import TALK
+from gateway.memory.learning.statements import NEGATION, UPPER, WORD, QuotedStatement, mistaken, stems
+from gateway.memory.learning.values import TALK
 
 
 class _Relation(Struct, frozen=True):
@@ -208,7 +208,7 @@ def fact_follows(key: str, text: str, said: QuotedStatement) -> bool:
         return False
     if TALK.search(said.own.lstrip()) and not _INSTRUCTION.search(said.own):
         return False
-    if usual_key(key) in _NAMED and not _has_name(text, said.own):
+    if mistaken(text, said.own) or (usual_key(key) in _NAMED and not _has_name(text, said.own)):
         return False
     if said.negated != bool(NEGATION.search(f"{text} {key.replace('_', ' ')}")):
         return False
@@ -256,10 +256,15 @@ def words_follow(title: str, said: QuotedStatement) -> bool:
     return all(_known(word, spoken, ()) for word in stems(title))
 
 
+_TO_COME = re.compile(r"\bto (?:be|get|have)\b|\bsupposed\b|\bnobody\b", re.I)
+
+
 def state_follows(state: str, task: str, title: str, said: QuotedStatement) -> bool:
     """Whether the statement names the task, by its id or title, and says that its state is ``state`` now."""
     expressed = _STATE_WORDS[state]
     if not expressed.search(said.sentence):
+        return False
+    if state == "done" and _TO_COME.search(said.sentence):
         return False
     if (_KEPT if state == "cancelled" else NEGATION).search(said.sentence):
         return False

@@ -15,7 +15,8 @@ from msgspec import Struct
 
 from gateway.memory.learning.plain import PlainClause, plain_clauses
 from gateway.memory.learning.statements import UPPER
-from gateway.memory.learning.wordings import SUBJECT_VI, UNCLEAR, WORDINGS
+from gateway.memory.learning.values import UNCLEAR
+from gateway.memory.learning.wordings import SUBJECT_VI, WORDINGS
 
 _MOST_WORDS = 24
 _MOST_SLUG = 40
@@ -172,7 +173,7 @@ def _match(said: str, quote: str) -> StatedFact | None:
             if found is None:
                 continue
             value = found["what"].strip()
-            if wording.refused.search(value):
+            if wording.refused.search(value) or (wording.wanted and not wording.wanted.search(value)):
                 continue
             name = wording.key or _slug(found["who"])
             key = _key(name, value) if wording.several else name

@@ -6,6 +6,7 @@ A question, a hypothetical, a report of somebody else's words, a quotation and c
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
@@ -28,7 +29,6 @@ WORD = re.compile(r"[^\W_]+(?:['’][^\W\d_]+)?")
 HYPOTHETICAL = re.compile(
     r"\b(?:if|unless|suppose|supposing|imagine|maybe|perhaps|might|(?<![0-9] )(?<!máy )(?-i:may)"
     r"(?! (?:mắn|vá|đo|quần|áo))|wish|pretend|could|"
-    r""
     r"hypothetically|would(?! (?:like|love|prefer|rather))|nếu|giả sử|giá mà|có lẽ|có thể|biết đâu|ước gì|chắc là)\b",
     re.I,
 )
@@ -52,6 +52,9 @@ NEGATION = re.compile(
     r"không|đừng|chẳng|chả|chưa|ghét|bỏ|thôi)\b|n['’]t\b",
     re.I,
 )
+
+
+_TONED = re.compile(r"(?<!q)([ou])([àáảãạèéẻẽẹỳýỷỹỵ])$", re.I)
 
 
 class QuotedStatement(Struct, frozen=True):
@@ -108,7 +111,24 @@ def statement(text: str, quote: str, *, requests: bool = False) -> QuotedStateme
 
 def stems(text: str) -> Iterator[str]:
     """Stems of the words of ``text``, numbers included."""
-    return (stem(word) for word in WORD.findall(text.replace("_", " ")))
+    return (stem(_TONED.sub(_old_tone, word)) for word in WORD.findall(text.replace("_", " ")))
+
+
+def mistaken(text: str, said: str) -> bool:
+    """Whether only a word of the same stem is said for one of ``text``: "main" for "Maine"."""
+    heard = WORD.findall(said.casefold())
+    return any(
+        len(word) > 3
+        and word not in heard
+        and (f"{word}e" in heard or (word.endswith("e") and word[:-1] in heard))
+        for word in WORD.findall(text.casefold())
+    )
+
+
+def _old_tone(match: re.Match[str]) -> str:
+    """ "hủy" for "huỷ": both are right."""
+    vowel = unicodedata.normalize("NFD", match[2])
+    return unicodedata.normalize("NFC", f"{match[1]}{vowel[1]}{vowel[0]}")
 
 
 def _in_sentence(sentence: str, wanted: str, requests: bool) -> QuotedStatement | None:

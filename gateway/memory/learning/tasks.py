@@ -26,7 +26,8 @@ from gateway.memory.types import Block, LeftOut, Offer
 from gateway.store.memory.conversations import Conversation
 from gateway.store.memory.jobs import Job
 from gateway.store.memory.messages import StoredMessage
-from gateway.store.memory.runs import add_notice, unanswered
+from gateway.store.memory.notices import add_notice
+from gateway.store.memory.runs import end_runs, unanswered
 from gateway.store.memory.tasks import (
     Level,
     NewTask,
@@ -225,6 +226,8 @@ class TaskKeeper:
             text = f"{task.title} is not marked as done, because it waits at a BREAKPOINT: {question}"
             add_notice(connection, task.owner, task.id, text, f"done {message} {task.id}", time.time())
             return ""
+        if change.op in ("done", "cancelled"):
+            end_runs(connection, task.id, task.owner, time.time())
         save_task(
             connection,
             msgspec.structs.replace(task, state=change.op, message=message, updated_at=time.time()),

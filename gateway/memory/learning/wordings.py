@@ -10,6 +10,16 @@ import re
 from msgspec import Struct
 
 from gateway.memory.learning.statements import UPPER
+from gateway.memory.learning.values import (
+    HOMES,
+    NO_ALLERGY,
+    NO_NAME,
+    NO_PLACE,
+    NO_VEHICLE,
+    NO_WORKPLACE,
+    PLACED,
+    UNCLEAR,
+)
 
 # The writer as subject, with adverbs; in Vietnamese, words that mean others too are only tried where a verb follows.
 SUBJECT_VI = r"(?:tôi|mình|tớ|tao|tui|mk|mik|em|anh|chị|con)"
@@ -25,6 +35,11 @@ _NOT = r"(?:don['’]?t|do not|never|can['’]?t|cannot|can not|no longer)(?: re
 _NOT_VI = r"(?:không|ko|hông|hong|chẳng|chả)(?: thể)?"
 _PLEASE = r"(?:(?:please|pls|plz|always|from now on|just|only|in future|từ giờ|từ nay|hãy|cứ|luôn|xin|nhớ|làm ơn),? )*"
 _WHAT = r"(?P<what>.+)"
+# "in a flat", but not "in a comedy": a thing of many is a home only if its word says so.
+_DWELLING = (
+    r"(?!(?:an?|the|my|your|constant|fear|hope) "
+    rf"(?!.*\b(?:{HOMES}|state of (?-i:[A-Z])|(?-i:[A-Z])\w+)\b))"
+)
 _CAPITAL = rf"(?-i:[{UPPER}])[\w'’-]*"
 _PROPER = rf"(?P<what>{_CAPITAL}(?: {_CAPITAL}){{0,3}})"
 _NAME = rf"(?P<what>[^\W\d_][\w'’-]*(?: {_CAPITAL}){{0,3}})"
@@ -99,42 +114,6 @@ _CODE_LANGUAGE = (
 )
 _LIKE = r"(?:like|love|enjoy|adore|prefer|hate|dislike|despise|detest|loathe)"
 
-# Values that speak of the conversation, of somebody else, or of nothing in particular.
-TALK = re.compile(
-    r"\b(?:you|yours?|he|she|it|its|they|them|this|that|these|those|him|her|us|what|who|which|where|how|when|"
-    r"(?:what|when|how|who)ever|(?:every|any|no|some)(?:thing|one|body)|bạn|nó|này|kia|đó|ấy|vậy|thế|"
-    r"điều(?! (?:dưỡng|hòa|hoà|khiển|phối))|hắn|thì|"
-    r"the (?:first|second|third|last|next|one|way|idea|other|latter|former|new|same))\b|"
-    r"^(?:not|so|too|as|if|to be|like|"
-    r"my life|one|both|all|another|more|fear|hope|peace|hell|denial|một (?:cái|chút)|được|là|cho|có|phải)\b",
-    re.I,
-)
-UNCLEAR = re.compile(rf"\b(?:i|mình|tôi|tớ)\b|{TALK.pattern}", re.I)
-_NO_PLACE = re.compile(
-    r"^(?:my|our|your|sin|constant|dreams?|night|pain|interesting|\d|linux|windows|mac\w*|neo?vim|vim|emacs|vs ?code|"
-    r"react|vue|angular|svelte|rust|go|golang|python|java\w*|typescript|kotlin|swift|postgres\w*|mysql|sqlite|docker|"
-    r"kubernetes|k8s|podman|aws|azure|gcp|github|gitlab|arch|ubuntu|debian|fedora|nix\w*|firefox|chrome|brave|"
-    r"android|iphone|ios|pnpm|npm|yarn|poetry|uv|the (?:cloud|left|right|front|back|top|end|office|future|past)|"
-    r"a (?:dream|simulation|bubble|different|better)|scratch|nhà|văn phòng|công ty|trường|ngoài|trên|dưới|"
-    r"trong|đây|đó|kia)\b",
-    re.I,
-)
-_NO_NAME = re.compile(
-    r"^(?:(?-i:a|an|the)|later|back|when|if|at|on|in|tomorrow|tonight|today|soon|again|asap|crazy|maybe|old|whatever|not|"
-    r"unknown|hard|easy|important|mud|there|here|being|is|was|by|for|pronounced|spelled|too|very|so|never|your|what|"
-    r"now|anytime|sir|lazy|stupid|weird|biased)\b",
-    re.I,
-)
-_NO_ALLERGY = re.compile(
-    r"^(?:mondays?|work|people|bullshit|nonsense|mornings?|meetings?|exercise|stupid\w*|getting up|"
-    r"dậy sớm|đi làm|công việc|thứ hai|họp|người)\b",
-    re.I,
-)
-_NO_WORKPLACE = re.compile(
-    r"^(?:night|the moment|last|free|first|now|once|all|general|theory|practice|peace)\b", re.I
-)
-_NO_VEHICLE = re.compile(r"^(?:hard|bus|train|point|lot|bit|few)\b", re.I)
-
 
 class Wording(Struct, frozen=True):
     """Patterns of a whole clause. With ``several``, each value has a key of its own; ``refused`` values are none."""
@@ -143,6 +122,7 @@ class Wording(Struct, frozen=True):
     patterns: tuple[re.Pattern[str], ...]
     several: bool
     refused: re.Pattern[str]
+    wanted: re.Pattern[str] | None = None  # in the value
 
 
 def _row(
@@ -151,6 +131,7 @@ def _row(
     several: bool = False,
     refused: re.Pattern[str] | None = None,
     clear: bool = True,
+    wanted: re.Pattern[str] | None = None,
 ) -> Wording:
     """A row; with ``clear``, values that are :data:`UNCLEAR` are refused too."""
     either = [each.pattern for each in (refused, UNCLEAR if clear else None) if each is not None]
@@ -159,6 +140,7 @@ def _row(
         tuple(re.compile(pattern, re.I) for pattern in patterns),
         several,
         re.compile("|".join(either) or r"(?!)", re.I),
+        wanted,
     )
 
 
@@ -173,11 +155,12 @@ WORDINGS = (
         rf"{_VI} tên(?: là)? {_NAME}",
         rf"tên(?: của)? {SUBJECT_VI}(?: là)? {_NAME}",
         rf"{_PLEASE}gọi {SUBJECT_VI} là {_NAME}",
-        refused=_NO_NAME,
+        refused=NO_NAME,
     ),
     _row(
         "home_city",
-        rf"{_I} (?:live|reside)(?: (?:alone|together|by myself|with .+?))? (?:in|near|(?:just )?outside) {_WHAT}",
+        rf"{_I} (?:live|reside)(?: (?:alone|together|by myself|with .+?))? "
+        rf"(?:in|near|(?:just )?outside) {_DWELLING}{_WHAT}",
         rf"{_AM} (?:based|living|located) (?:in|near|outside) {_WHAT}",
         rf"{_I} been living in {_WHAT}",
         rf"{_I} (?:moved|relocated)(?: (?:house|back|over|away|again|here))*(?: from .+?)? to {_WHAT}",
@@ -185,7 +168,8 @@ WORDINGS = (
         rf"{_VI} (?:sinh )?sống(?: (?:ở|tại|trong))? {_WHAT}",
         rf"{_STAYS_VI}{_VI} (?:ở|chuyển|dọn)(?: (?:nhà|hẳn|về|vào|ra|lên|đến|tới|xuống|tại))* {_PROPER}(?: .*)?",
         rf"nhà(?: {SUBJECT_VI})? ở {_PROPER}(?: .*)?",
-        refused=_NO_PLACE,
+        refused=NO_PLACE,
+        wanted=PLACED,
     ),
     _row(
         "hometown",
@@ -193,7 +177,7 @@ WORDINGS = (
         rf"i come from {_WHAT}",
         rf"{_MY} home ?town is {_WHAT}",
         rf"(?:quê {SUBJECT_VI}|{SUBJECT_VI} quê)(?: (?:ở|là|gốc))* {_PROPER}(?: .*)?",
-        refused=_NO_PLACE,
+        refused=NO_PLACE,
     ),
     _row(
         "birthday",
@@ -224,7 +208,7 @@ WORDINGS = (
         r"i(?:['’]?ve got| have|['’]?ve) (?:an? )?(?:\w+ly |bad |severe )?(?P<what>[\w-]+(?: [\w-]+)?) allergy",
         rf"{_VI} dị ứng(?: (?:với|nặng))* {_WHAT}",
         several=True,
-        refused=_NO_ALLERGY,
+        refused=NO_ALLERGY,
     ),
     _row(
         "diet",
@@ -234,7 +218,8 @@ WORDINGS = (
     ),
     _row(
         "diet",
-        rf"{_I} {_NOT} (?:eat|drink|tolerate) {_WHAT}",
+        rf"{_I} {_NOT} (?:eat|drink|tolerate) (?!(?:my|your|the|breakfast|lunch|dinner|supper|much|enough|well|"
+        rf"out|late|alone|there|here|at|before|after|in|with|from|on|for|any ?more$)\b){_WHAT}",
         rf"{_I} (?:eat|drink) (?P<what>.+?) (?:again|now)",
         rf"{_VI} {_NOT_VI} (?:ăn|uống)(?: được)? {_WHAT}",
         several=True,
@@ -263,7 +248,8 @@ WORDINGS = (
         rf"{_I} work(?: (?:part[- ]time|full[- ]time|nights|weekends|shifts))? (?:at|for|in) {_WHAT}",
         rf"{_I} work from (?P<what>home.*)",
         rf"{_VI} làm(?: việc)? (?:ở|tại|cho) {_WHAT}",
-        refused=_NO_WORKPLACE,
+        refused=NO_WORKPLACE,
+        wanted=PLACED,
     ),
     _row("volunteering", rf"{_I} volunteer (?:at|for|with|in) {_WHAT}", several=True),
     _row(
@@ -288,7 +274,7 @@ WORDINGS = (
         rf"{_MY} {_ONE}(?:['’]?s name is| is called| is named) {_NAME}",
         rf"{_ONE_VI}(?: của)?(?: {SUBJECT_VI})? tên(?: là)? {_NAME}(?: .*)?",
         rf"{_MY} {_ATTRIBUTE} (?:is|are) {_WHAT}",
-        refused=_NO_NAME,
+        refused=NO_NAME,
     ),
     _row(
         "",
@@ -297,7 +283,7 @@ WORDINGS = (
         rf"{_MY} {_OF_SEVERAL}(?:['’]?s name is| is called| is named) {_NAME}",
         rf"{_OF_SEVERAL_VI}(?: của)?(?: {SUBJECT_VI})? tên(?: là)? {_NAME}(?: .*)?",
         several=True,
-        refused=_NO_NAME,
+        refused=NO_NAME,
     ),
     _row("", rf"{_MY} {_DEVICE} (?:is|runs on|uses) (?P<what>(?:an? |(?-i:[A-Z])).+)"),
     _row(
@@ -320,7 +306,7 @@ WORDINGS = (
         rf"{_I} (?:drive|ride) an? {_WHAT}",
         rf"{_MY} (?:car|bike|motorbike|motorcycle) is an? {_WHAT}",
         rf"{_VI} (?:đi|chạy|lái) xe (?P<what>(?-i:[A-Z]).*)",
-        refused=_NO_VEHICLE,
+        refused=NO_VEHICLE,
     ),
     _row(
         "uses",
@@ -343,7 +329,7 @@ WORDINGS = (
     ),
     _row(
         "preference",
-        rf"{_I} {_LIKE} {_WHAT}",
+        rf"{_I} {_LIKE} (?!a (?:good|nice) ){_WHAT}",
         rf"{_I} {_NOT} (?:like|love|enjoy) {_WHAT}",
         rf"{_I} (?:can['’]?t|cannot) stand (?!up|still|here|on|in|at|next)(?P<what>.+)",
         rf"{_AM}(?: not)?(?: an?)?(?: (?:big|huge|great))? fan of {_WHAT}",

@@ -97,14 +97,14 @@ class HistoryCompactor:
         The model writes them. Extracts stand in for rejected ones, and ``at_once`` for all. Raises what the inference
         raises; the summaries made so far stay. The outcome is published to the conversation's listeners.
         """
-        self._open.add(conversation.id)
         try:
             made = await self._run(conversation, force, at_once)
         except HearthError as error:
             self._hub.publish(conversation.id, "compaction_failed", code=error.code, message=error.message)
             raise
         except asyncio.CancelledError:
-            self._hub.publish(conversation.id, "compaction_stopped")
+            if conversation.id in self._open:
+                self._hub.publish(conversation.id, "compaction_stopped")
             raise
         finally:
             self._open.discard(conversation.id)
@@ -119,6 +119,7 @@ class HistoryCompactor:
             if not planned:
                 break
             levels = [each.level for each in planned]
+            self._open.add(conversation.id)
             self._hub.publish(conversation.id, "compacting", levels=levels, tokens=context.situation.total)
             self.running.add(conversation.id)
             try:

@@ -28,6 +28,7 @@ _ORDINAL = re.compile(r"(?<=\d)(?:st|nd|rd|th)\b", re.I)
 _POSSESSIVE = re.compile(r"['’]s$", re.I)
 _ROLES = {"User", "Assistant"}
 _LABEL = re.compile(r"([^\W\d_][\w'’-]*): ")
+_OF_ONESELF = re.compile(r"\b(?:I|my|tôi|mình|tớ)\b", re.I)
 _NAME_LIKE = re.compile(r"[^\W\d_]\w*")
 
 
@@ -87,19 +88,40 @@ def check(
 
 def _shares_words(source: str, summary: str) -> bool:
     """Whether at least half of the summary's longer words are in its source."""
-    said = {stem(word) for word in _WORD.findall(source)}
-    words = {stem(word) for word in _WORD.findall(summary)}
-    return 2 * len(words & said) >= len(words)
+    words = _stems(summary)
+    return 2 * len(words & _stems(source)) >= len(words)
+
+
+def _stems(text: str) -> Set[str]:
+    return {stem(word) for word in _WORD.findall(text)}
 
 
 def supported(lines: Sequence[str], summary: str) -> str:
-    """``summary`` without the sentences that are :func:`invented` or have a :func:`wrong_pair`."""
+    """``summary`` without sentences that are repeated, :func:`invented`, of another, or have a :func:`wrong_pair`."""
     whole, names, sentences = _normalized("\n".join(lines)), _names(lines), Sentences(summary)
     ends = [*(begin for begin, _ in sentences.spans[1:]), len(summary)]
     told = [summary[begin:end] for (begin, _), end in zip(sentences.spans, ends, strict=True)]
+    spoken = [(line, _stems(line)) for line in lines]
+    new = {each.strip().casefold(): each for each in reversed(told)}  # the first of equal ones
     return "".join(
-        each for each in told if not _invented(whole, each) and _wrong_pair(lines, names, each) is None
+        each
+        for each in told
+        if new[each.strip().casefold()] is each
+        and not _invented(whole, each)
+        and _wrong_pair(lines, names, each) is None
+        and not _is_of_another(spoken, each)
     ).strip()
+
+
+def _is_of_another(spoken: Sequence[tuple[str, Set[str]]], sentence: str) -> bool:
+    """Whether a sentence about a speaker only has words that others said of themselves."""
+    who = sentence.split()[0] if sentence.strip() else ""
+    words = _stems(sentence) - {stem(who)}
+    own = [stems for line, stems in spoken if line.startswith(f"{who}: ")]
+    if len(words) < _FEW or not own or words & set().union(*own):
+        return False
+    saying = [line for line, stems in spoken if 2 * len(words & stems) >= len(words)]
+    return bool(saying) and all(_OF_ONESELF.search(line) and not contains(line, who) for line in saying)
 
 
 def wrong_pair(lines: Sequence[str], summary: str) -> tuple[str, str] | None:

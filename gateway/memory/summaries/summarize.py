@@ -72,7 +72,8 @@ class SummarySource(Struct, frozen=True, kw_only=True):
 
     @property
     def text(self) -> str:
-        return "\n".join([*(self.fold_text(fold) for fold in self.folds), self.dialogue]).strip()
+        folds = [self.fold_text(fold, variables=not self.code) for fold in self.folds]
+        return "\n".join([*folds, self.dialogue]).strip()
 
     @property
     def dialogue(self) -> str:
@@ -111,9 +112,10 @@ class SummarySource(Struct, frozen=True, kw_only=True):
         return _cost(text, _letters(self))
 
     @staticmethod
-    def fold_text(fold: Summary) -> str:
-        """A summary without its heading."""
-        return "\n".join([readable(fold.text), *fold.pins]).strip()
+    def fold_text(fold: Summary, variables: bool = True) -> str:
+        """A summary without its heading, and without the variables where they pass on by themselves."""
+        told = None if variables else decoded(fold.text)
+        return "\n".join([told.ConversationSummary if told else readable(fold.text), *fold.pins]).strip()
 
 
 class SummaryDraft(Struct, frozen=True, kw_only=True):

@@ -18,7 +18,6 @@ from gateway.store.code.projects import CodeProject, list_projects, project_of
 from gateway.store.db import Database
 
 _RISKS: frozenset[Risk] = frozenset({"untrusted", "private"})
-_ABOUT_CODE = r"\b(code|project|functions?|method|class|source|module|calls?|callers?)\b"
 _HITS = 5
 _USES = 20
 _FILE_LINES = 400
@@ -97,9 +96,9 @@ def code_tools(database: Database) -> list[RunTool]:
         return ToolOutput("\n".join([*lines[:_FILE_LINES], *more]))
 
     return [
-        RunTool(CodeSearchArgs, search_code, _RISKS, needs=_ABOUT_CODE),
-        RunTool(CallersArgs, callers_of, _RISKS, exact=True, needs=_ABOUT_CODE),
-        RunTool(FileArgs, read_file, _RISKS, exact=True, needs=r"\w[./]\w"),
+        RunTool(CodeSearchArgs, search_code, _RISKS),
+        RunTool(CallersArgs, callers_of, _RISKS),
+        RunTool(FileArgs, read_file, _RISKS),
     ]
 
 

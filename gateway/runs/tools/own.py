@@ -13,11 +13,11 @@ from msgspec import Meta, Struct
 from gateway.base.redact import redact
 from gateway.memory.planning.budget import time_zone
 from gateway.memory.worker import JobPostponedError
+from gateway.runs.planning.when import moment
 from gateway.runs.tool import Calling, Risk, RunTool, ToolOutput
-from gateway.runs.when import moment
 from gateway.store.db import Database
 from gateway.store.memory.facts import NewFact, put_fact
-from gateway.store.memory.runs import add_notice
+from gateway.store.memory.notices import add_notice
 from gateway.store.memory.tasks import NewTask
 from gateway.store.memory.tasks import add_task as store_task
 
@@ -132,12 +132,10 @@ def own_tools(database: Database, zone: str) -> list[RunTool]:
         return ToolOutput(f"told: {message.text}")
 
     return [
-        RunTool(RememberArgs, remember, _EFFECT, exact=True, needs="remember|note|keep|write down|save"),
-        RunTool(
-            AddTaskArgs, add_task, _EFFECT, repeatable=False, exact=True, needs=r"\b(tasks?|lists?|to-?do)\b"
-        ),
-        RunTool(ReminderArgs, remind_at, exact=True, prepared=dated, needs=r"\d"),
-        RunTool(WaitArgs, wait_until, exact=True, prepared=dated, needs=r"\d"),
+        RunTool(RememberArgs, remember, _EFFECT),
+        RunTool(AddTaskArgs, add_task, _EFFECT, repeatable=False),
+        RunTool(ReminderArgs, remind_at, prepared=dated),
+        RunTool(WaitArgs, wait_until, prepared=dated),
         RunTool(NotifyArgs, notify),
     ]
 

@@ -53,7 +53,7 @@ def web_tools(hosts: list[str]) -> list[RunTool]:
             raise FetchError(f"the connection to {asked.url} failed: {error}") from None
 
     risks: frozenset[Risk] = frozenset({"untrusted", "effect"})
-    return [RunTool(HttpGetArgs, http_get, risks, exact=True, needs="https?://")] if hosts else []
+    return [RunTool(HttpGetArgs, http_get, risks)] if hosts else []
 
 
 def _checked(address: str, hosts: list[str]) -> httpx2.URL:

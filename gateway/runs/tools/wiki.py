@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import Annotated
-from uuid import uuid4
 
 from msgspec import Meta, Struct
 
@@ -32,14 +31,14 @@ def wiki_tools(ask: AskFlow, wiki: WikiSource) -> list[RunTool]:
     async def ask_wiki(calling: Calling, asked: AskWikiArgs) -> ToolOutput:
         """Answer a whole question from the wiki, with its sources."""
         call = AskCall(
-            id=f"run-{uuid4().hex[:12]}", question=asked.question, priority="background", owner=calling.owner
+            id=calling.request, question=asked.question, priority="background", owner=calling.owner
         )
         async for event in ask.run(call):
             if isinstance(event, AnswerDone):
                 result = event.result
                 sources = [f"[{each.n}] {each.title}: {each.url}" for each in result.citations]
                 tokens = result.budget.prompt_tokens + result.budget.answer_tokens
-                return ToolOutput("\n".join([result.answer.strip(), *sources]), tokens, call.id)
+                return ToolOutput("\n".join([result.answer.strip(), *sources]), tokens)
         raise AssertionError("a flow ends with its result or an error")
 
     async def search_wiki(calling: Calling, asked: SearchWikiArgs) -> ToolOutput:
@@ -59,6 +58,6 @@ def wiki_tools(ask: AskFlow, wiki: WikiSource) -> list[RunTool]:
         return ToolOutput("\n".join(lines) or "no page was found")
 
     return [
-        RunTool(AskWikiArgs, ask_wiki, frozenset({"untrusted"})),
+        RunTool(AskWikiArgs, ask_wiki, frozenset({"untrusted"}), recorded=True),
         RunTool(SearchWikiArgs, search_wiki, frozenset({"untrusted"})),
     ]

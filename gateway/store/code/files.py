@@ -75,6 +75,17 @@ def file_at(connection: apsw.Connection, project: str, path: str) -> FileRow | N
     return select_one(connection, FileRow, "code_files WHERE project = ? AND path = ?", (project, path))
 
 
+def files_named(connection: apsw.Connection, project: str, name: str, *, most: int = 2) -> list[str]:
+    """Paths of up to ``most`` files whose path is ``name`` or ends in it; one that is exactly that is the only one."""
+    if file_at(connection, project, name) is not None:
+        return [name]
+    ends = "substr(path, -length(?2) - 1) = '/' || ?2"
+    found = select(
+        connection, FileRow, f"code_files WHERE project = ?1 AND {ends} LIMIT ?3", (project, name, most)
+    )
+    return [each.path for each in found]
+
+
 def facts_of(connection: apsw.Connection, digest: bytes) -> bytes | None:
     found = connection.execute("SELECT facts FROM code_facts WHERE hash = ?", (digest,)).get
     return found if isinstance(found, bytes) else None
@@ -170,8 +181,8 @@ def put_definitions(connection: apsw.Connection, file: int, rows: Sequence[NewDe
 def definition_names(connection: apsw.Connection, project: str) -> list[tuple[int, int, int, str]]:
     """File, ordinal and id of each definition of a project; the name of functions and classes, else ""."""
     rows = connection.execute(
-        "SELECT file, ordinal, code_definitions.id, iif(kind IN ('module', 'lambda'), '', name) FROM code_files "
-        "JOIN code_definitions ON file = code_files.id WHERE project = ?",
+        "SELECT file, ordinal, code_definitions.id, iif(kind IN ('class', 'function', 'method'), name, '') "
+        "FROM code_files JOIN code_definitions ON file = code_files.id WHERE project = ?",
         (project,),
     )
     return [(file, ordinal, number, name) for file, ordinal, number, name in rows]

@@ -80,20 +80,27 @@ _LINKS = (
     "SELECT d.id, e.target, sum(e.confidence) FROM code_files AS f JOIN code_definitions AS d ON d.file = f.id "
     "JOIN code_sites AS s ON s.file = d.file AND s.scope = d.ordinal JOIN code_edges AS e ON e.site = s.id"
 )
+_VALUES = "('variable', 'type')"  # kinds of what is at the top of a file, and not called
+_CODE = "('class', 'function', 'method')"
 _TARGET = "target.qualified, target.id, s.external, e.origin, e.confidence"
 _KINDS = "s.kind IN (SELECT value FROM json_each(?))"
 
 
 def places_named(connection: apsw.Connection, project: str, name: str, *, most: int = 0) -> list[Place]:
-    """Definitions whose qualified name is ``name`` or ends in it: by path, or the ``most`` important ones."""
+    """Definitions whose qualified name is ``name`` or ends in it: by path, or the ``most`` important ones.
+
+    Variables and types only if no function, class or module has the name.
+    """
     last = name.rpartition(".")[2]
-    found = connection.execute(
-        f"{_PLACE} WHERE project = ?1 AND code_definitions.name = ?2 "
-        f"AND (qualified = ?3 OR substr(qualified, -length(?3) - 1) = '.' || ?3) "
-        f"ORDER BY {'rank DESC, ' if most else ''}path, line LIMIT ?4",
-        (project, last, name, most or -1),
+    query = (
+        f"{_PLACE} WHERE project = ?1 AND code_definitions.name = ?2 AND kind {{}} {_VALUES} "
+        "AND (qualified = ?3 OR substr(qualified, -length(?3) - 1) = '.' || ?3) "
+        f"ORDER BY {'rank DESC, ' if most else ''}path, line LIMIT ?4"
     )
-    return load_all(Place, found)
+    values = (project, last, name, most or -1)
+    return load_all(Place, connection.execute(query.format("NOT IN"), values)) or load_all(
+        Place, connection.execute(query.format("IN"), values)
+    )
 
 
 def place_at(connection: apsw.Connection, project: str, path: str, line: int) -> list[Place]:
@@ -121,22 +128,11 @@ def module_at(connection: apsw.Connection, project: str, path: str) -> list[Plac
     return load_all(Place, found)
 
 
-def names_like(connection: apsw.Connection, project: str, name: str) -> list[str]:
-    """Names of definitions that begin like this one and are about as long."""
-    rows = connection.execute(
-        "SELECT DISTINCT code_definitions.name FROM code_files JOIN code_definitions ON file = code_files.id "
-        "WHERE project = ?1 AND kind <> 'lambda' AND lower(substr(code_definitions.name, 1, 1)) = "
-        "lower(substr(?2, 1, 1)) AND abs(length(code_definitions.name) - length(?2)) <= 3",
-        (project, name),
-    )
-    return [str(found) for (found,) in rows]
-
-
 def unranked(connection: apsw.Connection, project: str) -> tuple[int, int]:
     """How many functions and classes a project has, and how many have no rank yet."""
     rows = connection.execute(
         "SELECT count(*), count(*) FILTER (WHERE rank = 0) FROM code_files "
-        "JOIN code_definitions ON file = code_files.id WHERE project = ? AND kind NOT IN ('module', 'lambda')",
+        f"JOIN code_definitions ON file = code_files.id WHERE project = ? AND kind IN {_CODE}",
         (project,),
     )
     every, new = next(iter(rows))
@@ -148,7 +144,7 @@ def definition_paths(connection: apsw.Connection, project: str) -> list[tuple[in
     rows = connection.execute(
         "SELECT d.id, path, d.name, iif(owner.kind IN ('function', 'method', 'lambda'), 'inner', d.kind) "
         "FROM code_files JOIN code_definitions AS d ON d.file = code_files.id LEFT JOIN code_definitions AS owner "
-        "ON owner.file = d.file AND owner.ordinal = d.parent WHERE project = ?",
+        f"ON owner.file = d.file AND owner.ordinal = d.parent WHERE project = ? AND d.kind NOT IN {_VALUES}",
         (project,),
     )
     return [(number, path, name, kind) for number, path, name, kind in rows]
@@ -164,7 +160,7 @@ def top_ranks(connection: apsw.Connection, project: str, limit: int) -> dict[int
     """The definitions with the highest ranks."""
     rows = connection.execute(
         "SELECT code_definitions.id, rank FROM code_files JOIN code_definitions ON file = code_files.id "
-        "WHERE project = ? AND kind NOT IN ('module', 'lambda') ORDER BY rank DESC, code_definitions.id LIMIT ?",
+        f"WHERE project = ? AND kind IN {_CODE} ORDER BY rank DESC, code_definitions.id LIMIT ?",
         (project, limit),
     )
     return {int(str(number)): float(str(rank)) for number, rank in rows}
@@ -226,6 +222,43 @@ def unresolved(
         "ORDER BY f.path, s.line LIMIT ?"
     )
     return load_all(CodeUse, connection.execute(query, (project, name, of_objects, limit)))
+
+
+def uses_outside(
+    connection: apsw.Connection, project: str, name: str, kinds: Sequence[str], limit: int
+) -> list[CodeUse]:
+    """Sites that lead to something of another package or built in, by its full name; to a module, imports from it."""
+    last = name.rpartition(".")[2]
+    ways = {
+        "code_sites AS s": "s.name = ?1 AND s.external IN (?2, '<builtin>.' || ?2)",
+        "code_lookups AS l CROSS JOIN code_sites AS s ON s.file = l.file": "l.name = ?1 AND s.kind = 'import' "
+        "AND s.external <> ?2 AND s.name <> ?1 AND substr(s.external, 1, length(?2) + 1) = ?2 || '.'",
+    }
+    found = [
+        use
+        for source, condition in ways.items()
+        for use in load_all(
+            CodeUse,
+            connection.execute(
+                _USE.format(source=source, target="NULL, NULL, s.external, NULL, NULL")
+                + f"WHERE {condition} AND f.project = ?3 AND {_KINDS.replace('?', '?4')} "
+                "ORDER BY f.path, s.line LIMIT ?5",
+                (last, name, project, as_json(list(kinds)), limit),
+            ),
+        )
+    ]
+    return sorted(found, key=lambda use: (use.path, use.line))[:limit]
+
+
+def classes_at(connection: apsw.Connection, uses: Sequence[CodeUse]) -> list[int]:
+    """The classes whose bases are at these sites."""
+    rows = connection.execute(
+        "SELECT c.id FROM json_each(?) AS w CROSS JOIN code_definitions AS home ON home.id = w.value ->> 0 "
+        "JOIN code_definitions AS c ON c.file = home.file AND c.parent = home.ordinal AND c.kind = 'class' "
+        "AND w.value ->> 1 BETWEEN c.line AND c.end_line",
+        (as_json([[use.caller_id, use.line] for use in uses]),),
+    )
+    return [int(str(number)) for (number,) in rows]
 
 
 def inner(connection: apsw.Connection, identity: int) -> list[int]:

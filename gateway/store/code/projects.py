@@ -95,7 +95,7 @@ def set_indexed(connection: apsw.Connection, identity: str, problem: str | None)
         "files = (SELECT count(*) FROM code_files WHERE project = ?3), "
         "size = (SELECT coalesce(sum(size), 0) FROM code_files WHERE project = ?3), "
         "definitions = (SELECT count(*) FROM code_definitions JOIN code_files ON code_files.id = file "
-        "WHERE project = ?3 AND kind <> 'module') WHERE id = ?3",
+        "WHERE project = ?3 AND kind NOT IN ('module', 'variable', 'type')) WHERE id = ?3",
         (problem, time.time(), identity),
     )
 

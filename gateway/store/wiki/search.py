@@ -16,6 +16,7 @@ from gateway.store.wiki.pages import Name
 
 # Weights of a match in the title, in a heading, in the text.
 _TEXT_WEIGHTS = "12.0, 3.0, 1.0"
+_NEAR_WEIGHT = 0.3  # of words that stand near each other in the text
 # Maximum rows that one search ranks, in about 10 ms.
 _TEXT_ROWS = 20_000
 _NAME_ROWS = 5_000
@@ -39,11 +40,19 @@ def name_trigrams(connection: apsw.Connection, trigrams: list[str]) -> list[str]
     return rarest(connection, "wiki_name_trigrams", trigrams, _NAME_ROWS)
 
 
-def pages_by_text(connection: apsw.Connection, match: str, limit: int) -> list[TextHit]:
-    """Pages whose title, headings or text match, best first."""
+def pages_by_text(connection: apsw.Connection, match: str, limit: int, near: str = "") -> list[TextHit]:
+    """Pages whose title, headings or text match, best first; better if their text matches ``near``."""
     found = f"SELECT rowid AS id, bm25(wiki_text, {_TEXT_WEIGHTS}) AS score FROM wiki_text WHERE wiki_text MATCH ?"
+    matches: tuple[str, ...] = (match,)
+    if near:
+        found = (
+            f"SELECT id, every.score + {_NEAR_WEIGHT} * coalesce(near.score, 0.0) AS score FROM ({found}) AS every "
+            "LEFT JOIN (SELECT rowid AS id, bm25(wiki_text) AS score FROM wiki_text WHERE wiki_text MATCH ?) AS near "
+            "USING (id)"
+        )
+        matches = (match, fts.in_text(near))
     return _pages(
-        connection, f"{found} ORDER BY score LIMIT ?", "found.score, wiki_pages.title", match, limit
+        connection, f"{found} ORDER BY score LIMIT ?", "found.score, wiki_pages.title", *matches, limit
     )
 
 
@@ -93,12 +102,12 @@ def sketch_of(connection: apsw.Connection, title: str) -> bytes:
     return found if isinstance(found, bytes) else b""
 
 
-def _pages(connection: apsw.Connection, found: str, order: str, match: str, limit: int) -> list[TextHit]:
+def _pages(connection: apsw.Connection, found: str, order: str, *values: str | int) -> list[TextHit]:
     query = (
         f"SELECT wiki_pages.title, found.score, wiki_pages.sketch FROM ({found}) AS found "
         f"JOIN wiki_pages ON wiki_pages.id = found.id ORDER BY {order}"
     )
-    return load_all(TextHit, connection.execute(query, (match, limit)))
+    return load_all(TextHit, connection.execute(query, values))
 
 
 def rarest(connection: apsw.Connection, index: str, items: list[str], budget: int) -> list[str]:

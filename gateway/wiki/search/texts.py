@@ -39,16 +39,17 @@ def _hits(connection: apsw.Connection, words: list[str], limit: int) -> Iterator
                 yield hit, match == fts.all_of(words)
         yield from ((hit, 0) for hit in search.pages_with(connection, fts.all_of(words), limit))
         return
+    near = fts.near_each_other(significant) if len(significant) > 1 else ""
     for match, bonus in ((fts.all_of(significant), 1), (fts.any_of(significant), 0)):
-        for hit in _ranked(connection, match, limit):
+        for hit in _ranked(connection, match, limit, near):
             yield hit, bonus
         if len(significant) == 1:
             return
 
 
-def _ranked(connection: apsw.Connection, match: str, limit: int) -> list[search.TextHit]:
-    """Pages by text, with the rank of their best redirect added like that of another column."""
-    hits = {hit.title: hit for hit in search.pages_by_text(connection, match, limit)}
+def _ranked(connection: apsw.Connection, match: str, limit: int, near: str) -> list[search.TextHit]:
+    """Pages by text and what is ``near`` in it, with the rank of their best redirect added like another column's."""
+    hits = {hit.title: hit for hit in search.pages_by_text(connection, match, limit, near)}
     seen = set()
     for name, rank in search.redirects_by_words(connection, match, _REDIRECTS):
         title = store.resolve(connection, name)

@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from itertools import chain
 
 import apsw
+import msgspec
 
 from gateway.store import fts
 from gateway.store.stop_words import STOP_WORDS
@@ -42,17 +43,19 @@ def search_titles(connection: apsw.Connection, term: str, limit: int) -> list[Pa
         _similar(connection, key, _SIMILAR_TERM),
         chain.from_iterable(misspelt),
     ):
-        if found := distinct(_pages(connection, matches), limit):
-            return found
+        redirects: dict[str, str] = {}
+        if found := distinct(_pages(connection, matches, redirects), limit):
+            return [msgspec.structs.replace(each, redirect=redirects[each.title]) for each in found]
     return []
 
 
-def _pages(connection: apsw.Connection, matches: _Matches) -> Iterator[tuple[str, float, bytes]]:
-    seen: set[str] = set()
+def _pages(
+    connection: apsw.Connection, matches: _Matches, redirects: dict[str, str]
+) -> Iterator[tuple[str, float, bytes]]:
     for name, score in matches:
         title = store.resolve(connection, name.name)
-        if title is not None and title not in seen:
-            seen.add(title)
+        if title is not None and title not in redirects:
+            redirects[title] = name.name if name.name != title else ""
             yield title, score, search.sketch_of(connection, title)
 
 

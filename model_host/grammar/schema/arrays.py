@@ -1,4 +1,4 @@
-"""Arrays: `items`, `prefixItems`, `minItems` and `maxItems`."""
+"""Arrays: `items`, `prefixItems`, `minItems` and `maxItems`, and older drafts' lists as `items`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def expression(builder: RuleBuilder, parts: list[Part]) -> Node:
     fewest, most = greatest(parts, "minItems"), least(parts, "maxItems")
     listed = max(map(len, prefixes), default=0)
     for part, prefix in zip(parts, prefixes, strict=True):
-        if part.schema.get("items") is False:
+        if part.schema.get(_keys(part)[1]) is False:
             most = len(prefix) if most is None else min(most, len(prefix))
     if most is not None and most < fewest:
         raise parts[-1].error(f"wants an array of at least {fewest} and at most {most} items")
@@ -37,19 +37,27 @@ def expression(builder: RuleBuilder, parts: list[Part]) -> Node:
     return row("[", behind, "]")
 
 
+def _keys(part: Part) -> tuple[str, str]:
+    """The keywords of the first items and of those behind them."""
+    if isinstance(part.schema.get("items"), list) and "prefixItems" not in part.schema:
+        return "items", "additionalItems"
+    return "prefixItems", "items"
+
+
 def _prefix(part: Part) -> list[Part]:
-    if "prefixItems" not in part.schema:
-        items = part.schema.get("items", True)
-        if not isinstance(items, dict | bool):
-            raise part.error("needs one schema for `items`; use `prefixItems` for a list of them", "items")
+    first, rest = _keys(part)
+    if not isinstance(part.schema.get(rest, True), dict | bool):
+        raise part.error(f"needs one schema for `{rest}`; use `prefixItems` for a list of them", rest)
+    if first not in part.schema:
         return []
-    prefix = part.schema["prefixItems"]
+    prefix = part.schema[first]
     if not isinstance(prefix, list) or not prefix:
-        raise part.error("needs a list of schemas for `prefixItems`", "prefixItems")
-    return [part.at("prefixItems", number) for number in range(len(prefix))]
+        raise part.error(f"needs a list of schemas for `{first}`", first)
+    return [part.at(first, number) for number in range(len(prefix))]
 
 
 def _item(part: Part, prefix: list[Part], number: int) -> Part:
     if number < len(prefix):
         return prefix[number]
-    return part.at("items") if "items" in part.schema else Part(True, f"{part.path}/items")
+    rest = _keys(part)[1]
+    return part.at(rest) if rest in part.schema else Part(True, f"{part.path}/{rest}")

@@ -11,13 +11,14 @@ from model_host.grammar.schema.parts import Part
 
 TYPES = ("object", "array", "string", "integer", "number", "boolean", "null")
 BOUNDS = frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"})
+_ARRAYS = "items prefixItems additionalItems minItems maxItems uniqueItems unevaluatedItems"
 # Keywords that constrain values of one type. A schema without `type` is taken to mean the types of its keywords.
 _OBJECTS = (
     "properties required additionalProperties unevaluatedProperties minProperties maxProperties propertyNames"
 )
 BY_TYPE: Mapping[str, frozenset[str]] = {
     "object": frozenset(_OBJECTS.split()),
-    "array": frozenset(["items", "prefixItems", "minItems", "maxItems", "uniqueItems", "unevaluatedItems"]),
+    "array": frozenset(_ARRAYS.split()),
     "string": frozenset(["minLength", "maxLength", "pattern", "format"]),
     "number": BOUNDS | {"multipleOf"},
 }
@@ -40,7 +41,6 @@ _NEUTRAL: Mapping[str, tuple[Any, ...]] = {
 _INSTEAD: Mapping[str, str] = {
     "not": "say what is allowed instead",
     "if": "use `anyOf` with both cases",
-    "additionalItems": "use `prefixItems` with `items`",
     "patternProperties": "use `additionalProperties`",
     "dependentRequired": "use `anyOf` with both cases",
     "dependentSchemas": "use `anyOf` with both cases",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -200,7 +201,7 @@ async def test_binding_and_releasing_a_conversation(client: Client, settings: Se
 
 
 async def test_a_question_about_a_project_is_answered_from_its_files_with_lines(
-    client: Client, inference: ScriptedInference
+    client: Client, inference: ScriptedInference, root: Path
 ) -> None:
     inference.script = reader
     asked = {"question": "How do I sign in with the turquoise button?", "project": "shop"}
@@ -209,6 +210,11 @@ async def test_a_question_about_a_project_is_answered_from_its_files_with_lines(
     assert "turquoise button" in reply["answer"]
     missing = await client.post("/ask", json={**asked, "project": "none"})
     assert missing.status_code == 404
+    await asyncio.to_thread(root.rename, root.with_name("moved"))
+    gone = await client.post("/ask", json=asked)
+    assert gone.status_code == 404
+    assert "the folder of the project shop is gone" in gone.json()["error"]["message"]
+    assert str(root) not in gone.text, "the folder is the administrator's affair"
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from gateway.models.prompts import load_prompts
 from gateway.models.served import ServedModel
 from gateway.store import fts
 from gateway.store.request_log import RequestRecord
-from gateway.wiki.source import Hits, Page, PageRef, Section, Site
+from gateway.wiki.source import Hits, Page, PageRef, Section, Site, WikiSource
 from tests.gateway.api.scripted import ScriptedInference
 
 BEFUNGE = (
@@ -145,7 +145,7 @@ class Asked:
     def __init__(
         self,
         model: Model,
-        wiki: MemoryWiki,
+        wiki: WikiSource,
         *,
         defaults: FlowDefaults | None = None,
         fetch_timeout: float = 5.0,

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import apsw
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gateway.ask.background.draft import RetrievedPage, draft_page
+from gateway.ask.background.rank import rank
 from gateway.ask.checking.citations import REFUSAL
 from gateway.ask.text.wording import asks_nothing, written_out
+from gateway.config.settings import WikiSettings
 from gateway.models.catalog import FlowDefaults
+from gateway.store.db import Database
+from gateway.wiki.ingest import prepare, put
+from gateway.wiki.local import LocalWiki
 from tests.gateway.ask.helpers import BEFUNGE, Asked, MemoryWiki, Model, page
 from tests.gateway.ask.test_relevance import LAMP, SALT
 
@@ -208,3 +215,105 @@ async def test_the_model_and_the_search_get_the_question_written_out() -> None:
     asked = Asked(model, MemoryWiki(page("Befunge", *BEFUNGE)))
     await asked.ask("whats Befunge")
     assert asked.stages("search")[0]["term"] == "what is Befunge"
+
+
+def test_a_question_for_nothing_but_a_page_is_one_for_its_lead() -> None:
+    rows = "Sign | Meaning in Dot\n" + "\n".join(f"{chr(97 + n)} | Dot" for n in range(26))
+    dot = page(
+        "Dot", "Dot is a language of which this long first sentence says a good deal.", ("Signs", rows)
+    )
+    best, *_ = rank([draft_page(RetrievedPage(dot, ""), 20)], "what is dot")
+    assert best.passage == 0
+
+
+async def test_a_page_whose_name_is_part_of_a_compared_one_is_not_compared() -> None:
+    pull = page("salt-pull", "Salt-pull gets tables and joins them with the ones at hand.")
+    fetch = page("salt-fetch", "Salt-fetch gets tables and leaves the ones at hand alone.")
+    flow = Asked(Model(["salt"], "Salt-fetch gets tables. [3]"), MemoryWiki(SALT, pull, fetch))
+    answer = (await flow.ask("what's the difference between salt fetch and salt pull?")).answer
+    assert "Salt-fetch gets tables" in answer
+    assert "joins them" in answer
+    assert "Salt is a tool" not in answer
+
+
+async def test_a_page_whose_title_asks_the_question_answers_with_its_beginning() -> None:
+    faq = page(
+        "Can I make and sell lamps",
+        "Go ahead, nobody has to ask us. We will publish a list of people who sell lamps, and make donations known.",
+    )
+    flow = Asked(Model(["lamps"], REFUSAL), MemoryWiki(faq, SALT))
+    assert "Go ahead, nobody has to ask us." in (await flow.ask("can i sell lamps")).answer
+
+
+async def test_a_sentence_about_something_else_does_not_answer_for_the_page_that_is_named() -> None:
+    howitzer = page("Howitzer", "Class | Land\nAttack | 12\nDefence | 2")
+    barracks = page(
+        "Barracks", "With it, each new unit has its attack and its defence strength increased by half."
+    )
+    flow = Asked(Model(["howitzer"], "It has 99 of it."), MemoryWiki(howitzer, barracks))
+    answer = (await flow.ask("what attack strength do howitzers have?")).answer
+    assert answer == 'The page "Howitzer" says: Attack: 12 [1]'
+
+
+async def test_what_makes_something_so_is_no_question_for_its_maker() -> None:
+    library = page(
+        "Great Library",
+        "Obsolete by | Electricity\n\nThe people who create the Great Library get every advance that others have.",
+    )
+    flow = Asked(Model(["library"], REFUSAL), MemoryWiki(library))
+    answer = (await flow.ask("What makes the Great Library obsolete?")).answer
+    assert answer == 'The page "Great Library" says: Obsolete by: Electricity [1]'
+
+
+QUESTIONS = (
+    page(
+        "Can I copy and sell the maps",
+        "Go ahead. You need no permission to copy our maps. Also, we list the printers who sell maps of our club.",
+    ),
+    page(
+        "What is meant by borrow, lend and reserve",
+        "The club knows several words for maps. They are written in the book.\n\n"
+        "- Borrow: a map leaves the club with you for a month.\n- Reserve: a map waits for you in the hall.",
+    ),
+    page("How do I put a stamp into the book", "Take the seal and press it.\n\nseal --press book"),
+    page(
+        "The cellar command",
+        "cellar is a command that lists maps. It began in 300 BC as a scroll. "
+        "Anti-damp salt is needed in every cellar.",
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("can i sell maps", "Go ahead. [1] You need no permission to copy our maps. [1]"),
+        ("borrow vs reserve", "Borrow: a map leaves the club with you for a month. [1]"),
+        ("borrow vs reserve", "Reserve: a map waits for you in the hall. [1]"),
+        ("how do i put a stamp into my book", "```\nseal --press book\n```"),
+        ("what does the cellar command do", "cellar is a command that lists maps."),
+        ("do i need antidamp salt", "Anti-damp salt is needed in every cellar."),
+    ],
+)
+async def test_pages_whose_titles_are_questions(question: str, answer: str) -> None:
+    flow = Asked(Model("[]", "Write 42 pears."), MemoryWiki(*QUESTIONS))
+    assert answer in (await flow.ask(question)).answer
+
+
+async def test_a_row_answers_about_its_first_cell() -> None:
+    rows = "Skill | First needed | Second needed\nFlying | Sailing | Glass\nSailing | Wood | Rope"
+    flow = Asked(Model("[]", REFUSAL), MemoryWiki(page("List of skills", "All skills.", ("Table", rows))))
+    assert "Sailing: Wood, Rope" in (await flow.ask("which skills does sailing require")).answer
+
+
+async def test_a_page_is_named_by_a_redirect_too(database: Database) -> None:
+    lead = "A lighthouse keeper lives there. He lights it at dusk."
+
+    def put_pages(connection: apsw.Connection) -> None:
+        put(connection, prepare("Skerry tower", 1, lead), "")
+        put(connection, prepare("Fogbeacon", 2, "#REDIRECT [[Skerry tower]]"), "")
+
+    await database.write(put_pages)
+    wiki = LocalWiki(database, WikiSettings())
+    result = await Asked(Model("[]", REFUSAL), wiki).ask("what happens at dusk in the fogbeacon")
+    assert result.answer.endswith("He lights it at dusk. [1]")

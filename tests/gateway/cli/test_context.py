@@ -8,11 +8,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import httpx2
 import pytest
 
 from gateway.cli.common.exits import EXIT_INTERRUPTED
+from gateway.cli.common.runfile import running
 from gateway.store.db import Database
-from tests.gateway.cli.conftest import COMMAND, Run
+from tests.gateway.cli.conftest import COMMAND, Run, run_command
 from tests.waiting import eventually
 
 FILES = {
@@ -137,12 +139,105 @@ def test_answers_name_what_is_meant(hearth: Run, shop: Path) -> None:
     none = hearth("context", "path", "check", "Admin.reset").stderr
     assert "no chain of confirmed or possible calls leads from check to Admin.reset" in none
     imports = hearth("context", "imports", "shop/late.py").stdout
-    assert "shop/late.py:1  shop.limits  from shop.limits import LIMIT  [import 0.97]" in imports
+    assert "shop/late.py:1  shop.limits.LIMIT  from shop.limits import LIMIT  [import 0.97]" in imports
     assert "shop/late.py:1  shop.late" in hearth("context", "imports", "shop.limits").stdout
     assert (
         "  shop.admin.Admin.reset -> shop.auth.AuthService.login"
         in hearth("context", "callers", "login").stdout
     )
+
+
+def test_variables_types_and_public_names_are_found_as_users_write_them(hearth: Run, shop: Path) -> None:
+    files = {
+        "shop/__init__.py": "from .auth import AuthService\nfrom .admin import *\n",
+        "shop/limits.py": "LIMIT = 5\n",
+        "shop/late.py": "from shop.limits import LIMIT\n\ndef wait(most=LIMIT): ...\n",
+        "web/slice.ts": "export type Basket = { size: number }\n"
+        "export const slice = made()\nexport const no = () => 0\n",
+        "web/index.ts": "import type { Basket } from './slice'\nexport { slice } from './slice'\nslice()\n",
+    }
+    for path, text in files.items():
+        (shop / path).parent.mkdir(exist_ok=True)
+        (shop / path).write_text(text)
+    hearth("context", "add", str(shop))
+
+    def ask(*arguments: str) -> str:
+        done = hearth("context", *arguments)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    assert ask("definition", "shop.AuthService").startswith("shop/auth.py:1  class")
+    assert ask("definition", "shop.Admin.reset").startswith("shop/admin.py:4  method")
+    assert ask("definition", "LIMIT") == "shop/limits.py:1  variable shop.limits.LIMIT\n    LIMIT = 5\n"
+    assert [line.split()[0] for line in ask("references", "LIMIT").splitlines()[3:]] == [
+        "shop/late.py:1",
+        "shop/late.py:3",
+    ]
+    assert "type web.slice.Basket" in ask("definition", "Basket")
+    assert "web/index.ts:1" in ask("references", "Basket")
+    assert {"web/index.ts:2", "web/index.ts:3"} <= set(ask("callers", "slice").split())
+    assert "no = () =>" in ask("definition", "no")
+    assert "shop/late.py:1" in ask("imports", "late.py")
+    assert "web/slice.ts:1" in ask("imports", "web/slice")
+    assert ask("definition", "late.py:3").startswith("shop/late.py:3  function")
+
+
+def test_what_other_packages_have_is_asked_for_by_its_name(hearth: Run, shop: Path) -> None:
+    (shop / "shop" / "wire.py").write_text(
+        "import json\nfrom http import client\n\n"
+        "class Lost(ConnectionError): ...\nclass Late(Lost): ...\n\n"
+        "def send(what):\n    return json.dumps(what)\n"
+    )
+    hearth("context", "add", str(shop))
+
+    def ask(*arguments: str) -> list[str]:
+        done = hearth("context", *arguments)
+        assert done.returncode == 0, done.stderr
+        return [line.split()[0] for line in done.stdout.splitlines() if line and not line.endswith(":")]
+
+    assert ask("callers", "json.dumps") == ["shop/wire.py:8"]
+    assert ask("imports", "json") == ["shop/wire.py:1"]
+    assert ask("imports", "http") == ["shop/wire.py:2"]
+    assert ask("references", "http.client") == ["shop/wire.py:2"]
+    assert [line for line in ask("subclasses", "ConnectionError") if ":" in line] == [
+        "shop/wire.py:4",
+        "shop/wire.py:5",
+    ]
+    assert "nothing in this project is called" in hearth("context", "callers", "json.loads").stderr
+
+
+def test_search_and_outlines_are_those_of_the_running_server(
+    served: dict[str, str], shop: Path, tmp_path: Path
+) -> None:
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return run_command(served, tmp_path, *arguments)
+
+    assert run("context", "add", str(shop)).returncode == 0
+    server = running(Path(served["HEARTH_DATA_DIR"]))
+    assert server is not None
+    httpx2.post(
+        f"{server.url}/v1/facts", json={"key": "sign_in", "text": "Passkey alone."}
+    ).raise_for_status()
+    asked = httpx2.get(f"{server.url}/v1/projects/{shop.name}/search", params={"q": "passkey"}).json()
+    project = ("--project", shop.name)
+    done = run("context", "search", "passkey", "--json", *project)
+    assert (json.loads(done.stdout), done.stderr) == (asked, "")
+    assert {hit["kind"] for hit in asked["data"]} == {"document", "fact"}
+    shown = run("context", "search", "passkey", *project).stdout
+    assert "sign_in  Passkey alone." in shown
+    assert "README.md:1" in shown
+    assert "class AuthService:" in run("context", "map", "--about", "login", *project).stdout
+    nowhere = run("context", "search", "passkey", "--url", "http://127.0.0.1:9", *project)
+    assert (nowhere.returncode != 0, "no server answers" in nowhere.stderr) == (True, True)
+    alone = run_command(
+        served | {"HEARTH_DATA_DIR": str(tmp_path / "other")}, tmp_path, "context", "add", str(shop)
+    )
+    assert alone.returncode == 0
+    alone = run_command(
+        served | {"HEARTH_DATA_DIR": str(tmp_path / "other")}, tmp_path, "context", "search", "passkey"
+    )
+    assert "README.md:1" in alone.stdout
+    assert "by words and names alone: no server is running" in alone.stderr
 
 
 @pytest.mark.parametrize(

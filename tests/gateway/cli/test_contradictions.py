@@ -90,6 +90,14 @@ CASES: list[tuple[dict[str, str], list[str]]] = [
     ({"MODEL__NAME": "/etc/hostname"}, ["model.name is /etc/hostname", "not a GGUF file", "hearth pull"]),
     ({"MODEL__NAME": "gemma-4-e2b"}, ["hearth pull gemma-4-e2b"]),
     (
+        {"MODEL__ADAPTERS": "/nowhere/pirate.gguf"},
+        ["model.adapters has /nowhere/pirate.gguf", "no such file", "correct the path or remove it"],
+    ),
+    (
+        {"MODEL__ADAPTERS": "/a.gguf", "UPSTREAM__URLS": "http://10.0.0.2:8000", "UPSTREAM__MODEL": "m"},
+        ["model.adapters is set", "upstream.urls has the model", "upstream.model"],
+    ),
+    (
         {"WIKI__SEARCH": "vectors"},
         ['wiki.search is "vectors"', 'embedding.model is ""', 'wiki.search to "text"'],
     ),

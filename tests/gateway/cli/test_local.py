@@ -12,6 +12,7 @@ import pytest
 from gateway.base.cores import usable_cores
 from gateway.base.resources import bundled
 from gateway.cli.doctor.command import MachineReport, fit
+from gateway.cli.doctor.question import check_question
 from gateway.config.settings import Settings
 from gateway.inference.process.snapshots import SnapshotSizes
 from gateway.inference.process.thread_plans import ThreadPlan, ThreadPlans
@@ -107,6 +108,42 @@ def test_doctor_estimates_a_question(hearth: Run, tmp_path: Path) -> None:
     assert fixed["seconds"] is None, "it was measured with another number of threads"
 
 
+ALL = ["hearth-demo", "embeddinggemma", "gemma-4-e2b", "gemma-4-e4b", "gemma-4-12b", "gemma-4-26b-a4b"]
+
+
+@pytest.mark.parametrize(
+    ("gigabytes", "fitting", "biggest"),
+    [
+        (0.001, ALL, None),
+        (0.1, ALL, "hearth-demo"),
+        (2.5, ALL, "gemma-4-26b-a4b"),  # few of its weights are read for a token
+        (2.5, ALL[:-1], "gemma-4-e2b"),
+        (7.0, ALL[:-1], "gemma-4-12b"),
+    ],
+)
+def test_doctor_names_the_biggest_model_that_answers_in_time(
+    tmp_path: Path, gigabytes: float, fitting: list[str], biggest: str | None
+) -> None:
+    """A model whose tokens take so many gigabytes answers in 18 s."""
+    path = bundled("models/demo/hearth-demo.gguf")
+    status = path.stat()
+    pace = 20.0 * gigabytes * GB / status.st_size
+    plan = ThreadPlan(
+        model="hearth-demo",
+        file=(str(path), status.st_mtime_ns, status.st_size),
+        cores=usable_cores(),
+        measured_at=0.0,
+        plan={1: 1, 64: 1},
+        speeds={1: {1: pace}, 64: {1: 5 * pace}},
+    )
+    settings = Settings(data_dir=tmp_path)
+    ThreadPlans(settings.thread_plan_dir).put(plan)
+    found = check_question(settings, fitting)
+    assert found is not None and found.biggest == biggest
+    assert found.biggest_text is not None and (biggest or "no model") in found.biggest_text
+    assert (found.biggest_seconds is None) == (biggest is None) and (found.biggest_seconds or 0) <= 20
+
+
 def test_a_control_group_bounds_the_cores(tmp_path: Path) -> None:
     proc, inner = tmp_path / "cgroup", tmp_path / "fs/a/b"
     inner.mkdir(parents=True)
@@ -126,6 +163,10 @@ def test_models_lists_catalog_and_pulled_files(hearth: Run, tmp_path: Path) -> N
     assert listed["owner/repo:x.gguf"]["installed"] is True
     assert listed["gemma-4-e2b"]["installed"] is False
     assert "* " in hearth("models").stdout
+    listed = json.loads(hearth("models", "--json", HEARTH_MODEL__ADAPTERS="lora/owl.gguf").stdout)
+    [adapter] = listed["adapters"]
+    assert (adapter["name"], adapter["installed"]) == ("hearth-demo:owl", False)
+    assert "hearth-demo:owl" in hearth("models", HEARTH_MODEL__ADAPTERS="lora/owl.gguf").stdout
 
 
 def test_config_show_tells_the_origin(hearth: Run, tmp_path: Path) -> None:

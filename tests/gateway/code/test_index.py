@@ -14,6 +14,7 @@ import pytest
 from gateway.base.errors import InvalidRequestError, NotFoundError
 from gateway.code.index import ProjectIndexer
 from gateway.code.languages.facts import VERSION
+from gateway.code.queries import references
 from gateway.store.code.projects import add_project, list_projects, project_of, remove_project
 from gateway.store.db import Database
 from tests.gateway.code.conftest import Indexable
@@ -238,3 +239,23 @@ def test_a_thousand_changed_files_at_once(project: Make) -> None:
     done = made.index()
     assert (done.parsed, done.resolved) == (1000, 1000)
     assert len(made.edges()) == 1000
+
+
+def test_a_variable_that_comes_moves_and_goes(project: Make, database: Database) -> None:
+    made = project({"a.py": "from b import LIMIT\n\ndef use():\n    show(LIMIT)\n", "b.py": "x = 1\n"})
+
+    def used() -> list[int]:
+        return [use.line for use in database.read_sync(lambda c: references(c, made.id, "LIMIT")).confirmed]
+
+    with pytest.raises(NotFoundError):
+        used()
+    made.write({"b.py": "def first(): ...\n\nLIMIT = 1\n"})
+    made.index()
+    assert used() == [1, 4]
+    made.write({"b.py": "LIMIT = 1\n\ndef first(): ...\ndef second(): ...\n"})
+    made.index()
+    assert used() == [1, 4]
+    made.write({"b.py": "x = 1\n"})
+    made.index()
+    with pytest.raises(NotFoundError):
+        used()

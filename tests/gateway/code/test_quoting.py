@@ -18,6 +18,8 @@ FILES: dict[str, str | bytes] = {
     '    """Add up the prices.\n\n    Returns None for an empty basket.\n    """\n'
     "    if not basket:\n        return None\n    return sum(basket)\n\n"
     "def refund(order):\n    if order.shipped:\n        raise ValueError('shipped orders are not refunded')\n",
+    "shop/price.py": "from typing import overload\n\n@overload\ndef price(item: int) -> int: ...\n"
+    "@overload\ndef price(item: str) -> str:\n    ...\n\ndef price(item):\n    return 3 * item\n",
     "shop/mail.py": '"""Mail to customers."""\nfrom shop.basket import LIMIT_OF_ITEMS\n\ndef send(): ...\n',
     "docs/guide.md": "# Guide\n\n## Installation\n\nInstall it with pip:\n\n```\npip install shop\n```\n\n## Limits\n\n"
     "`LIMIT_OF_ITEMS` is how many items a basket holds.\n",
@@ -50,6 +52,11 @@ async def test_what_a_function_returns_is_its_statements(ask: Ask) -> None:
     assert "It has no statement that returns a value." in (await ask("what does refund return")).text
 
 
+async def test_overloads_return_nothing_themselves(ask: Ask) -> None:
+    assert cited(await ask("what does price return")) == ["shop/price.py:9", "shop/price.py:10"]
+    assert "def send()" in (await ask("what does send return")).text
+
+
 async def test_where_a_setting_stands_assignments_first(ask: Ask) -> None:
     answer = await ask("Where is LIMIT_OF_ITEMS configured?")
     assert cited(answer) == ["shop/basket.py:3", "docs/guide.md:13", "shop/mail.py:2"]
@@ -74,3 +81,19 @@ async def test_a_paragraph_is_quoted_with_the_code_that_it_introduces(ask: Ask) 
 @pytest.mark.parametrize("question", ["How do I configure Kafka?", "Who is the president of France?", "???"])
 async def test_a_refusal_is_honest(ask: Ask, question: str) -> None:
     assert "do not say this" in (await ask(question)).text
+
+
+async def test_a_section_is_about_what_the_title_of_its_document_says(
+    project: Callable[[dict[str, str | bytes]], Indexable], database: Database
+) -> None:
+    made = project(
+        {
+            f"n{number}.md": f"---\nabout: where the spade of {name} hangs\n---\n"
+            f"# Garden {name}\n\nAll about it.\n\n## Tools\n\nThe spade hangs in shed {number}.\n"
+            for number, name in enumerate(("Tamarack", "Juniper", "Sycamore"))
+        }
+    )
+    pages = await project_pages(database, made.id, Nearness(database, None))
+    answer = await pages.quoted("Where does the spade of the Juniper garden hang?")
+    assert cited(answer) == ["n1.md:10"]
+    assert "shed 1." in answer.text

@@ -97,3 +97,12 @@ def test_errors_name_the_file_and_the_line(tmp_path: Path, old: str, new: str, p
     with pytest.raises(ConfigurationError, match=problem) as caught:
         load_dialogues(path)
     assert str(path) in caught.value.message
+
+
+def test_the_first_messages_have_their_own_items(tmp_path: Path) -> None:
+    path = tmp_path / "small.toml"
+    path.write_text(SMALL)
+    (first, *_), (whole, *_) = load_dialogues(path, 4), load_dialogues(path, 5)
+    assert (first.id, first.messages, whole.messages) == ("small ceiling 4", 4, 5)
+    assert not first.planted and not first.tasks and first.secrets == ["5519"]
+    assert whole.planted and whole.tasks

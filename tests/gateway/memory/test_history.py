@@ -62,6 +62,13 @@ async def test_questions_find_what_they_are_about_and_other_lines_nothing(databa
     assert len(needless) <= 1, needless
 
 
+async def test_of_two_messages_the_one_in_the_words_of_the_question_is_first(database: Database) -> None:
+    await fill(database, ["I have eleven hives", "hive 10 gave 192 kg", *SET["other"]["lines"]])
+    first = (await history(database).search("ann", None, "how many hives do I have"))[:1]
+    [best] = await database.read(lambda connection: said(connection, first))
+    assert best.text == "I have eleven hives"
+
+
 async def test_a_quote_comes_with_what_was_decided_later(database: Database) -> None:
     lines = [
         "The van for the move is booked for Saturday the 18th of April.",

@@ -173,6 +173,23 @@ def test_sentences_that_the_source_does_not_support_are_dropped() -> None:
     assert supported(SOURCE.split("\n"), told) == true
 
 
+def test_what_one_said_is_not_told_of_another() -> None:
+    said = [
+        "Aksel: I moved to Ribe in May.",
+        "Quillon: I am the small demo model.",
+        "Aksel: Tove brings the green tent.",
+    ]
+    said += ["Tove: Fine."]
+    told = "Aksel moved to Ribe in May. Aksel is the small demo model. Tove brings the green tent."
+    assert supported(said, told) == "Aksel moved to Ribe in May. Tove brings the green tent."
+
+
+def test_a_repeated_sentence_goes() -> None:
+    said = ["User: Hi, I'm Mette.", "User: The roofer comes on Friday."]
+    told = "Mette says hi. The roofer comes on Friday. Mette says hi."
+    assert supported(said, told) == "Mette says hi. The roofer comes on Friday."
+
+
 def test_only_what_an_extract_keeps_can_be_lost() -> None:
     kept = check(SOURCE, "They spoke.", wanted="The train to Huế leaves at 18:45.", room=0, cost=words)
     assert set(kept.lost) == {"Huế", "18:45"} and kept.share == 0

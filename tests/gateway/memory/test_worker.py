@@ -14,6 +14,7 @@ from structlog.testing import capture_logs
 
 from gateway.base import supervised
 from gateway.base.errors import HearthError
+from gateway.base.peers import Peers
 from gateway.base.supervised import Supervision
 from gateway.memory import worker as module
 from gateway.memory.hub import Hub, News
@@ -87,6 +88,31 @@ async def test_a_job_that_could_not_be_put_back_is_taken_up_when_its_lease_has_r
         database.close()
 
 
+async def test_a_running_job_keeps_its_lease(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_BEAT_SECONDS", 0.01)
+    database = Database(tmp_path / "hearth.db")
+    database.open()
+    leases: list[float] = []
+
+    async def handle(job: Job) -> None:
+        while len(set(leases)) < 3:
+            leases.append(await database.read(lambda c: c.execute("SELECT leased_until FROM jobs").get))
+        await database.write(lambda c: finish_job(c, job))
+
+    worker = Worker(database, {"facts": handle})
+    try:
+        await database.write(lambda c: add_conversation(c, make()))
+        await database.write(lambda c: add_job(c, "facts", "c1", now=1.0))
+        await worker.start(Supervision())
+        await until(lambda: len(set(leases)) == 3)
+        await worker.ended("c1", PATIENCE)
+        assert leases == sorted(leases)
+        assert await database.read(next_job_at) is None, "it was done"
+    finally:
+        await worker.close()
+        database.close()
+
+
 async def test_jobs_that_nobody_handles_wait_and_are_in_nobody_s_way(tmp_path: Path) -> None:
     """As those of facts do, after `memory.facts` was turned off."""
     database = Database(tmp_path / "hearth.db")
@@ -114,7 +140,7 @@ async def test_jobs_that_nobody_handles_wait_and_are_in_nobody_s_way(tmp_path: P
 
 
 async def test_what_an_interrupted_job_was_writing_is_told(tmp_path: Path) -> None:
-    database, hub = Database(tmp_path / "hearth.db"), Hub()
+    database, hub = Database(tmp_path / "hearth.db"), Hub(Peers(), "news")
     database.open()
     writing, may_go_on = threading.Event(), threading.Event()
 

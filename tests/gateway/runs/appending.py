@@ -12,8 +12,9 @@ from typing import Any, cast
 
 from msgspec import Struct
 
+from gateway.api.recording.recorder import Recorder
 from gateway.base.supervised import Supervision
-from gateway.config.settings import TaskSettings
+from gateway.config.settings import LogSettings, TaskSettings
 from gateway.models.prompts import PromptSet
 from gateway.runs.runner import RunParts
 from gateway.runs.service import Runs
@@ -22,6 +23,7 @@ from gateway.store.db import Database
 from gateway.store.memory.runs import any_run
 from gateway.store.memory.tasks import NewTask, add_task
 from gateway.store.rows import load_all
+from gateway.telemetry.metrics import Metrics
 
 OWNER, TASKS, STEPS = "ann", 20, 5
 
@@ -61,7 +63,7 @@ async def work(folder: Path, told: Connection) -> None:
         prompts=PromptSet([]),
         settings=TaskSettings(),
         served=cast("Any", None),
-        record=cast("Any", None),
+        record=Recorder(LogSettings(), database, Metrics()),
         tools=Toolbox([appender(file)]),
     )
     runs = Runs(parts)

@@ -28,8 +28,9 @@ def inference() -> ScriptedInference:
 
 async def begin(client: Client, title: str, *steps: str, archetype: str = "model") -> str:
     """Make a task and start it; returns its id."""
-    made = await client.post("/v1/tasks", json={"title": title, "archetype": archetype})
-    body = {"steps": list(steps)} if steps else {}
+    new = {"title": title} | ({} if steps else {"archetype": archetype})
+    made = await client.post("/v1/tasks", json=new)
+    body = {"steps": list(steps), "archetype": archetype} if steps else {}
     task = str(made.json()["id"])
     reply = await client.post(f"/v1/tasks/{task}/run", json=body)
     assert reply.status_code == 201, reply.text

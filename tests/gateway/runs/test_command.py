@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx2
 import pytest
 
 from tests.gateway.cli.conftest import ROOT, run_command
@@ -50,16 +52,53 @@ def test_run_watch_answer_pause_resume_and_cancel(
     assert "paused" in tasks("pause", task)
     assert "Which colour?" in tasks("resume", task) + tasks("watch", task)
     assert "told: violet" in tasks("answer", task, "violet")
-    assert "no such open BREAKPOINT" in tasks("answer", task, "violet", status=1)
+    assert "BREAKPOINT 2 was answered already" in tasks("answer", task, "violet", status=1)
     detached = tasks("run", "Remind me in 5 hours to sleep", "--detach").split()[0]
     assert "cancelled" in tasks("cancel", detached)
-    assert "names no tool" in tasks("run", "x", "--step", "paint: it", status=1)
+    assert "names no tool" in tasks("run", "never made", "--step", "paint: it", status=1)
+    assert "which has no hour" in tasks("run", "Remind me tomorrow to sleep", status=1)
+    listed = tasks()
+    assert "never made" not in listed
+    assert "tomorrow" not in listed
     listed = tasks("run", "x", "--step", "add_task: buy tea", "--archetype", "hybrid").split()[0]
     assert "added T-" in tasks("answer", listed, "always")
     assert tasks("approvals") == "1: add_task(title='buy tea')\n"
     assert tasks("approvals", "--revoke", "1") == "revoked 1\n"
     assert "May this be done: add_task(title='buy tea')?" in tasks("retry", listed, "1")
     assert "told: enough" in tasks("edit", listed, "notify: enough")
+    steps = ("--step", "add_task: a", "--step", "add_task: b", "--archetype", "hybrid")
+    two = tasks("run", "Two teas", *steps).split()[0]
+    other = {**environment, "XDG_STATE_HOME": str(tmp_path / "other")}
+    shutil.copytree(tmp_path / "home" / ".local" / "state", tmp_path / "other")  # saw the same question
+    assert "add_task(title='b')" in tasks("answer", two, "yes")
+    late = run_command(other, tmp_path, "tasks", "--url", url, "answer", two, "yes")
+    assert "was answered already" in late.stderr, "not an answer to the next question"
+    assert "add_task(title='b')" in late.stdout, "which it shows"
+    assert "cancelled" in tasks("cancel", two)
+    asked = httpx2.get(f"{url}/v1/tasks/{task}/run").json()["steps"][0]["request"]
+    replayed = run_command(environment, tmp_path, "log", asked, "--replay", "--url", url)
+    assert replayed.stdout.startswith("--- ask(question='Which colour?'): not called again"), replayed.stderr
+    lines = (
+        "read_file: none.md",
+        "search_wiki: Befunge",
+        "think: What is Befunge?",
+        "remember: my cup is blue",
+    )
+    looked_up = tasks("run", "Befunge", *(part for line in lines for part in ("--step", line))).split()[0]
+    tasks("answer", looked_up, "skip")
+    assert "remembered" in tasks("answer", looked_up, "yes")
+    requests = [step["request"] for step in httpx2.get(f"{url}/v1/tasks/{looked_up}/run").json()["steps"]]
+    failed, searched, thought, remembered = (
+        run_command(environment, tmp_path, "log", each, "--replay", "--url", url) for each in requests
+    )
+    assert "must name one of the projects" in failed.stderr, "what failed then fails now"
+    assert searched.stdout.startswith("--- search_wiki(query='Befunge'): the same result\n")
+    assert thought.stdout.startswith("--- generation 1: step, prompt step")
+    assert remembered.stdout.startswith("--- remember(text='my cup is blue'): not called again")
+    run_command(environment, tmp_path, "tasks", "--url", url, "delete", looked_up)
+    assert looked_up not in run_command(environment, tmp_path, "log", "--kind", "tasks").stdout
+    gone = run_command(environment, tmp_path, "log", requests[0])
+    assert "no request in the log" in gone.stderr, "nothing stays of what a deleted task has read"
     with terminal(environment, "chat", "--url", url) as chat:
         chat.wait_for(lambda text: text.endswith("> "))
         chat.type("Hello\n")

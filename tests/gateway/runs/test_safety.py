@@ -150,7 +150,7 @@ async def test_an_injected_instruction_has_no_effect(
         payload = [line for line in prompt.splitlines() if "owned" in line or "SYSTEM" in line]
         assert "| " in prompt and "The canary is yellow." in prompt, prompt
         assert all(line.startswith("| ") for line in payload), prompt
-        task = await begin(client, "Tell me about the canary")  # the model proposes what it has read
+        task = await begin(client, "A canary for everybody")  # the model proposes what it has read
         assert (await rest(client, task))["breakpoint"]["kind"] == "checklist"
         assert (await client.get("/v1/facts")).json()["data"] == []
         titles = [each["title"] for each in (await client.get("/v1/tasks")).json()["data"]]

@@ -7,21 +7,27 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
-import msgspec
 import pytest
 
 from gateway.base.errors import InvalidRequestError
-from gateway.runs.checklist import items_of_lines, items_of_model, items_of_words, model_schema
+from gateway.runs.planning.checklist import items_of_lines
+from gateway.runs.planning.known import NamedThings
+from gateway.runs.planning.when import moment
+from gateway.runs.planning.words import items_of_words, options, parts_of
 from gateway.runs.tool import RunTool, Toolbox, ToolOutput, as_data, fenced
 from gateway.runs.tools.code import code_tools
 from gateway.runs.tools.own import own_tools
 from gateway.runs.tools.web import web_tools
 from gateway.runs.tools.wiki import AskWikiArgs, SearchWikiArgs
-from gateway.runs.when import moment
 from gateway.store.db import Database
-from model_host.grammar.schema.converter import schema_to_grammar
 
 NOW = datetime(2026, 11, 23, 14, 30, tzinfo=ZoneInfo("Europe/Helsinki"))
+KNOWN = NamedThings(
+    projects={"shop": "shop"},
+    files={"docs/opening.md": "docs/opening.md", "till.py": "src/till.py"},
+    names={"total": "total"},
+    any_project=True,
+)
 
 
 async def ask_wiki(calling: object, asked: AskWikiArgs) -> ToolOutput:
@@ -55,6 +61,13 @@ def tools(tmp_path: Path) -> Toolbox:
         ("in 10 minutes", NOW + timedelta(minutes=10)),
         ("in an hour", NOW + timedelta(hours=1)),
         ("12 am", NOW.replace(day=24, hour=0, minute=0)),
+        ("in two minutes", NOW + timedelta(minutes=2)),
+        ("half an hour", NOW + timedelta(minutes=30)),
+        ("on Friday at 9", NOW.replace(day=27, hour=9, minute=0)),
+        ("tonight at 8", NOW.replace(hour=20, minute=0)),
+        ("noon", NOW.replace(day=24, hour=12, minute=0)),
+        ("10 phút nữa", NOW + timedelta(minutes=10)),
+        ("lúc 9 giờ 30 sáng mai", NOW.replace(day=24, hour=9, minute=30)),
     ],
 )
 def test_a_time_is_a_moment(text: str, expected: datetime) -> None:
@@ -62,7 +75,19 @@ def test_a_time_is_a_moment(text: str, expected: datetime) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["soon", "15", "25:00", "2026-11-20 15:00", "12:99", "", "2026-11-25", "yesterday"]
+    "text",
+    [
+        "soon",
+        "15",
+        "25:00",
+        "2026-11-20 15:00",
+        "12:99",
+        "",
+        "2026-11-25",
+        "yesterday",
+        "tomorrow",
+        "tomorrow at 3",
+    ],
 )
 def test_what_is_no_time_or_past_is_refused(text: str) -> None:
     with pytest.raises(InvalidRequestError, match="time"):
@@ -89,8 +114,71 @@ def test_what_is_no_time_or_past_is_refused(text: str) -> None:
         ("Find out who made Befunge and tell me.", [("ask_wiki", {"question": "who made Befunge"})]),
         ("Look up Deadfish in the wiki", [("search_wiki", {"query": "Deadfish"})]),
         ("find out who calls parse", [("callers_of", {"name": "parse"})]),
-        ("Find out who made Befunge and remind me tomorrow 9:00 to read it", []),
-        ("Find out what the file docs/opening.md says", []),
+        ("Find out what the file docs/opening.md says", [("read_file", {"path": "docs/opening.md"})]),
+        ("What's in till.py?", [("read_file", {"path": "src/till.py"})]),
+        (
+            "When does it open? It is written in docs/opening.md",
+            [("read_file", {"path": "docs/opening.md"}), ("think", {"question": "When does it open"})],
+        ),
+        (
+            "Read docs/opening.md and tell me when it opens",
+            [("read_file", {"path": "docs/opening.md"}), ("think", {"question": "when it opens"})],
+        ),
+        ("Find the functions of shop that use total", [("callers_of", {"name": "total"})]),
+        (
+            "See which code uses the discount in shop",
+            [("search_code", {"query": "discount", "project": "shop"})],
+        ),
+        ("hey, could you check what Deadfish is? thanks", [("ask_wiki", {"question": "what Deadfish is"})]),
+        ("Tell me about Deadfish", [("ask_wiki", {"question": "What is Deadfish?"})]),
+        (
+            "How do I print a line in Befunge?",
+            [("ask_wiki", {"question": "How do I print a line in Befunge?"})],
+        ),
+        (
+            "Compare Befunge and Deadfish",
+            [
+                ("ask_wiki", {"question": "What is Befunge?"}),
+                ("ask_wiki", {"question": "What is Deadfish?"}),
+                ("think", {"question": "Compare Befunge and Deadfish"}),
+            ],
+        ),
+        (
+            "Look up Deadfish and write down what it is",
+            [
+                ("ask_wiki", {"question": "What is Deadfish?"}),
+                ("remember", {"text": "Deadfish: {{1}}"}),
+            ],
+        ),
+        (
+            "Learn how Deadfish prints and compare it with Befunge",
+            [
+                ("ask_wiki", {"question": "how Deadfish prints"}),
+                ("ask_wiki", {"question": "What is Befunge?"}),
+                ("think", {"question": "compare it with Befunge"}),
+            ],
+        ),
+        (
+            "Find out which languages Chris made and tell me about the oldest one",
+            [
+                ("ask_wiki", {"question": "which languages Chris made"}),
+                ("think", {"question": "What is the oldest one?"}),
+            ],
+        ),
+        ("Save that my doctor is Dr. Okafor", [("remember", {"text": "my doctor is Dr. Okafor"})]),
+        ("Put 'call the bank' on my to-do list", [("add_task", {"title": "'call the bank'"})]),
+        ("Remember to buy milk", [("add_task", {"title": "buy milk"})]),
+        ("Hãy ghi nhớ rằng tôi thích trà", [("remember", {"text": "tôi thích trà"})]),
+        ("Thêm việc: mua sữa", [("add_task", {"title": "mua sữa"})]),
+        ("Cho tôi biết ai tạo ra Befunge", [("ask_wiki", {"question": "ai tạo ra Befunge"})]),
+        ("Write a page on Befunge and put 'send it' on my list", []),
+        ("Delete till.py", []),
+        ("What is my name?", []),
+        ("When the rain stops, close the windows", []),
+        ("Tell me when it is 15:00", []),
+        ("Do not remember that I am 30", []),
+        ("Hãy mua gì đó cho mẹ", []),
+        ("Look up Befunge and search the attic", []),
         ("Tell me a story", []),
         ("Wash the car", []),
         ("Ask the wiki who made Befunge, then wash the car", []),
@@ -100,17 +188,26 @@ def test_what_is_no_time_or_past_is_refused(text: str) -> None:
 )
 def test_words_that_plainly_name_a_tool(tools: Toolbox, title: str, calls: list[Any]) -> None:
     found = [
-        (item.tool["name"], item.tool["arguments"]) for item in items_of_words(title, tools) if item.tool
+        (item.tool["name"], item.tool["arguments"]) if item.tool else ("think", {"question": item.title})
+        for item in items_of_words(title, tools, KNOWN)
     ]
     assert found == calls
 
 
 @pytest.mark.parametrize(
     "title",
-    ["Remind me at 15:00 to call mum", "remind me to call mum at 15:00", "Nhắc tôi lúc 15:00 call mum"],
+    [
+        "Remind me at 15:00 to call mum",
+        "remind me to call mum at 15:00",
+        "At 3 pm ping me to call mum",
+        "Nhắc tôi lúc 15:00 call mum",
+        "nhắc mình call mum lúc 3 giờ chiều",
+        "Remind me tomorrow to call mum at 15:00",
+        "nhắc tôi chiều mai call mum lúc 3 giờ",
+    ],
 )
 def test_a_reminder_has_its_date_from_the_beginning(tools: Toolbox, title: str) -> None:
-    [item] = items_of_words(title, tools)
+    [item] = items_of_words(title, tools, KNOWN)
     assert item.tool is not None
     assert item.tool["arguments"]["text"] == "call mum"
     at = datetime.fromisoformat(item.tool["arguments"]["time"])
@@ -145,40 +242,29 @@ def test_lines_name_their_tool(tools: Toolbox) -> None:
         items_of_lines([], tools)
 
 
-def test_the_models_checklist_is_used_only_if_it_is_about_the_task(tools: Toolbox) -> None:
-    title = "Find out who made Befunge and remind me tomorrow 9:00 to read it"
+def test_a_part_that_no_rule_knows_leaves_only_what_it_says(tools: Toolbox) -> None:
+    known = NamedThings(files={"docs/a.md": "docs/a.md"}, names={"parse": "parse | shop"}, any_project=True)
+    title = "Ask the wiki who made Befunge; polish parse of docs/a.md on 2030-01-01 15:00 from https://example.org/a"
+    asked, unknown = parts_of(title, tools, known)
+    assert [item.title for item in asked.items] == ["ask_wiki: who made Befunge"]
+    assert unknown.items == []
+    lines = options(unknown.text, tools, known)
+    assert {line.partition(":")[0] for line in lines} == {
+        "ask_wiki", "search_wiki", "remember", "add_task", "search_code", "callers_of", "read_file", "remind_at",
+        "wait_until", "http_get",
+    }  # fmt: skip
+    assert len(items_of_lines(lines, tools)) == len(lines), "each is a step"
+    for item in items_of_lines(lines, tools):
+        assert item.tool is not None
+        for name, value in item.tool["arguments"].items():
+            said = "15:00" if name == "time" else value
+            assert all(word in [*title.split(), "15:00", "shop", ""] for word in said.split()), item
 
-    def written(*items: dict[str, Any]) -> str:
-        return msgspec.json.encode(items).decode()
 
-    ask = {"tool": "ask_wiki", "arguments": {"question": "Who made Befunge?"}}
-    remind = {"tool": "remind_at", "arguments": {"time": "tomorrow 9:00", "text": "read it"}}
-    assert [item.tool["name"] for item in items_of_model(written(ask, remind), title, tools) if item.tool] == [
-        "ask_wiki", "remind_at"
-    ]  # fmt: skip
-    for items, why in (
-        ([ask], "it has 1 steps"),
-        ([ask, ask], "repeats"),
-        ([ask, {"question": "How is the weather?"}], "step 2 is not about the task"),
-        ([ask, {"tool": "search_wiki", "arguments": {"query": "Befunge is a town in Finland"}}], "not about"),
-        ([ask, {"tool": "http_get", "arguments": {"url": "https://example.org/Befunge"}}], "does not say"),
-        ([ask, {"tool": "remember", "arguments": {"text": "Befunge made me"}}], "does not say"),
-        ([ask, {"tool": "remind_at", "arguments": {"time": "8:00", "text": "read it"}}], "does not say"),
-        ([ask, {"tool": "paint", "arguments": {"what": "Befunge"}}], "no tool `paint`"),
-    ):
-        with pytest.raises(InvalidRequestError, match=why):
-            items_of_model(written(*items), title, tools)
-    with pytest.raises(InvalidRequestError, match="could not be read"):
-        items_of_model("[{", title, tools)
-    passed_on = {"tool": "notify", "arguments": {"text": "{{1}}"}}
-    assert len(items_of_model(written(ask, passed_on), title, tools)) == 2
-    schema = model_schema(tools, title)
-    offered = [each["properties"]["tool"]["const"] for each in schema["items"]["anyOf"][:-1]]
-    assert offered == ["ask_wiki", "search_wiki", "remind_at", "wait_until", "notify"], "what fits the title"
-    everything = "note the tasks of code in docs/a.md at 15:00 from https://example.org/a"
-    schema = model_schema(tools, everything)
-    assert len(schema["items"]["anyOf"]) == len(tools.names) + 1
-    schema_to_grammar(schema)  # raises if the host could not follow it
+def test_a_step_that_could_not_be_made_is_not_offered(tools: Toolbox) -> None:
+    lines = options("My bike needs air today", tools, KNOWN)
+    assert "remember: My bike needs air today" in lines
+    assert not any(line.startswith(("remind_at", "wait_until")) for line in lines), "today has no hour"
 
 
 def test_what_a_tool_returns_is_fenced_data() -> None:

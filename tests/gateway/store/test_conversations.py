@@ -31,6 +31,7 @@ from gateway.store.memory.jobs import (
     open_jobs,
     put_back_job,
     release_all_jobs,
+    renew_jobs,
     set_watermark,
     watermark,
 )
@@ -160,25 +161,31 @@ def test_jobs_are_leased_once_and_survive(talk: Database) -> None:
         add_job(c, "facts", "c1", now=2.0)
         c.execute("UPDATE jobs SET not_before = 50 WHERE kind = 'facts'")
         assert next_job_at(c) == 0.0
-        assert lease_job(c, now=10.0, seconds=5.0, busy=["c1"]) is None
-        job = lease_job(c, now=10.0, seconds=5.0)
+        assert lease_job(c, str, now=10.0, seconds=5.0, busy=["c1"]) is None
+        assert lease_job(c, lambda subject: None, now=10.0, seconds=5.0) is None
+        job = _lease(c, 10.0)
         assert job is not None
         assert (job.kind, job.attempts) == ("compact", 1)
-        assert lease_job(c, now=10.0, seconds=5.0) is None
+        assert lease_job(c, str, now=10.0, seconds=5.0) is None
+        renew_jobs(c, [job], until=15.5)
+        assert lease_job(c, str, now=15.2, seconds=5.0) is None
         add_job(
             c, "compact", "c1", now=11.0
         )  # caused while the first one runs: it may have come too late for it
-        again = lease_job(c, now=16.0, seconds=5.0)
+        again = _lease(c, 16.0)
         assert again is not None and again.seq == job.seq and again.attempts == 2  # its lease had run out
+        renew_jobs(c, [job], until=99.0)  # by the run that lost it
+        assert next_job_at(c, kinds=["compact"]) == 0.0
+        assert c.execute("SELECT leased_until FROM jobs WHERE seq = ?", (job.seq,)).get == 21.0
         with pytest.raises(LostJobError):
             finish_job(c, job)
         finish_job(c, again)
-        later = lease_job(c, now=16.0, seconds=5.0)
+        later = _lease(c, 16.0)
         assert later is not None and later.seq != job.seq
         assert release_all_jobs(c) == 1
         retried = _lease(c, 16.0)
         put_back_job(c, retried, not_before=20.0, problem="the model was gone")
-        assert lease_job(c, now=19.0, seconds=5.0) is None
+        assert lease_job(c, str, now=19.0, seconds=5.0) is None
         retried = _lease(c, 21.0)
         assert (retried.problem, retried.attempts) == ("the model was gone", 3)
         put_back_job(c, retried, not_before=0.0, problem=None)
@@ -317,9 +324,9 @@ def test_records_of_an_older_schema_are_erased_with_the_facts_that_they_list(tmp
 
 
 def _lease(connection: apsw.Connection, now: float) -> Job:
-    job = lease_job(connection, now=now, seconds=5.0)
-    assert job is not None
-    return job
+    leased = lease_job(connection, str, now=now, seconds=5.0)
+    assert leased is not None
+    return leased[0]
 
 
 def _savepoint(connection: apsw.Connection, write: Any) -> None:

@@ -1,4 +1,4 @@
-"""What is PostgreSQL's alone: one gateway, restarts, copies, migrations that are translated."""
+"""What is PostgreSQL's alone: several gateways, restarts, copies, migrations that are translated."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import apsw
 import pytest
 
 from gateway.base.errors import ConfigurationError, HearthError
+from gateway.cli.doctor.store import check_store
 from gateway.cli.main import run
 from gateway.config.settings import Settings, StoreSettings
 from gateway.store.db import Database
@@ -18,7 +19,7 @@ from gateway.store.memory.conversations import add_conversation, any_conversatio
 from gateway.store.memory.facts import put_fact, search_facts
 from gateway.store.memory.messages import DuplicateMessageError, messages_between
 from gateway.store.migrate import migrations
-from gateway.store.open import make_database
+from gateway.store.open import make_database, postgres_database
 from gateway.store.postgres.dialect import translated_migration
 from tests.gateway.store.test_conversations import fact, make, say
 from tests.postgres import Server
@@ -32,26 +33,32 @@ def settings(postgres_server: Server, tmp_path: Path) -> Settings:
 
 @pytest.fixture
 def opened(settings: Settings) -> Iterator[Database]:
-    database = make_database(settings, exclusive=True)
+    database = make_database(settings, gateway=True)
     database.open()
     yield database
     database.close()
 
 
-def test_one_gateway_at_a_time(opened: Database, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_gateways_share_the_database_and_a_copy_does_not(
+    opened: Database, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("gateway.store.postgres.database.BUSY_SECONDS", 0.0)
-    second = make_database(settings, exclusive=True)
-    with pytest.raises(HearthError, match="another gateway uses the database"):
-        second.open()
-    command = make_database(settings)  # as `hearth key` does
-    command.open()
-    command.write_sync(lambda c: add_conversation(c, make()))
-    command.close()
+    alone = postgres_database(settings.store.url, Database(tmp_path / "copy.db"), "alone")
+    second = make_database(settings, gateway=True)
+    second.open()
+    second.write_sync(lambda c: add_conversation(c, make()))
+    with pytest.raises(HearthError, match="gateways use the database"):
+        alone.open()
     assert opened.read_sync(lambda c: any_conversation(c, "c1")).owner == "ann"
     opened.close()
-    third = make_database(settings, exclusive=True)
-    third.open()
-    third.close()
+    second.close()
+    alone.open()
+    command = make_database(settings)  # as `hearth key` does
+    command.open()
+    command.close()
+    with pytest.raises(HearthError, match="`hearth store copy` uses the database"):
+        make_database(settings, gateway=True).open()
+    alone.close()
 
 
 def test_an_address_that_leads_nowhere(tmp_path: Path) -> None:
@@ -62,6 +69,19 @@ def test_an_address_that_leads_nowhere(tmp_path: Path) -> None:
         with pytest.raises(HearthError, match=problem) as caught:
             make_database(Settings(data_dir=tmp_path, store=StoreSettings(url=url))).open()
         assert "secret" not in str(caught.value)
+
+
+def test_the_doctor_asks_the_database_server(opened: Database, settings: Settings, tmp_path: Path) -> None:
+    found = check_store(settings)
+    assert found is not None
+    assert (found.verdict, found.found.split(",")[0].split()[0]) == ("yes", "PostgreSQL")
+    url = f"postgresql://someone:secret@/db?host={tmp_path}"
+    gone = check_store(Settings(data_dir=tmp_path, store=StoreSettings(url=url)))
+    assert gone is not None
+    assert gone.verdict == "no"
+    assert "cannot be reached" in gone.found
+    assert "secret" not in gone.found
+    assert check_store(Settings(data_dir=tmp_path)) is None
 
 
 def test_a_text_with_a_zero_character_is_refused_by_name(opened: Database) -> None:
@@ -84,7 +104,7 @@ def test_a_transaction_that_went_on_after_a_failed_statement_is_no_success(opene
 async def test_a_server_that_restarts_loses_no_acknowledged_message(tmp_path: Path) -> None:
     server = Server()
     settings = Settings(data_dir=tmp_path / "data", store=StoreSettings(url=server.database()))
-    database = make_database(settings, exclusive=True)
+    database = make_database(settings, gateway=True)
     await asyncio.to_thread(database.open)
     kept: set[str] = set()
     problems: list[HearthError] = []

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any
 
 from gateway.store.db import Database
@@ -51,6 +52,16 @@ def stored(server: Server, name: str) -> list[tuple[str, bool]]:
     """Role and whether it failed, of the messages that the server has."""
     page = server.client.get(f"{CONVERSATIONS}/{name}/messages").json()
     return [(message["role"], message["failed"]) for message in page["data"]]
+
+
+def last_question(server: Server) -> tuple[int, set[str]]:
+    """The status of the newest question's record, and how its generations ended."""
+    with closing(sqlite3.connect(f"file:{server.data_dir / 'hearth.db'}?mode=ro", uri=True)) as database:
+        rows = database.execute(
+            "SELECT status, finish_reason FROM requests LEFT JOIN generations ON request = requests.seq "
+            "WHERE requests.seq = (SELECT max(seq) FROM requests WHERE kind = 'ask')"
+        ).fetchall()
+    return (rows[0][0] if rows else 0), {str(reason) for _, reason in rows}
 
 
 def new_key(server: Server) -> str:

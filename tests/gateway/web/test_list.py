@@ -1,4 +1,4 @@
-"""The list of conversations, another answer, and the words of tasks, in Chromium."""
+"""The list of conversations, waiting, another answer, and the words of tasks, in Chromium."""
 
 from __future__ import annotations
 
@@ -19,6 +19,20 @@ def test_the_last_reply_is_given_again(browser: Browser, served: Server) -> None
     browser.until_text("failed, and not remembered", ".message.assistant.failed")
     eventually(lambda: len(browser.all(".message.assistant .copy")) == 2, "it is not shown")
     assert browser.text("#talk").count("Answer again") == 1
+
+
+def test_the_chat_says_what_it_waits_for(browser: Browser, served: Server) -> None:
+    browser.open(f"{served.url}/#/chat")
+    browser.run(
+        "window.seen = '';"
+        "new MutationObserver((changes) => changes.forEach(({ addedNodes }) => addedNodes.forEach((node) => {"
+        "  window.seen += node.textContent;"
+        "}))).observe(document.body, { subtree: true, childList: true })"
+    )
+    browser.write("#message", "Hello.")
+    browser.until_text("Copy", "#talk .message.assistant")
+    assert "Waiting for the model…" in browser.run("return window.seen")
+    assert "Waiting for the model…" not in browser.text()
 
 
 def test_the_list_has_days(browser: Browser, served: Server) -> None:

@@ -74,7 +74,8 @@ def test_a_breakpoint_is_a_form_of_its_schema(tasks: Browser, served: Server) ->
     press(tasks, "#approval-list", "Revoke")
     eventually(lambda: not tasks.all("#approval-list li"), "it is not revoked")
     own = started(served, title="Wash the unusual car")
-    tasks.until_text("Or write other steps", f"{of(own)} form")
+    tasks.until_text("one a line", f"{of(own)} form")
+    tasks.run(f"document.querySelector('{of(own)} textarea').value = ''")
     tasks.write(f"{of(own)} textarea", "notify: the car\nnotify: is clean", enter=False)
     press(tasks, of(own), "Use these steps")
     tasks.until_text("told: is clean", of(own))
@@ -96,3 +97,34 @@ def test_an_answer_that_comes_second_is_told_so(tasks: Browser, served: Server) 
     assert "buy rye" not in titles
     tasks.open(f"{served.url}/#/tasks")  # a fresh page finds the question again
     tasks.until_text("buy rye", f"{of(task)} form")
+
+
+def test_a_step_is_done_again_and_the_rest_is_changed(tasks: Browser, served: Server) -> None:
+    task = started(served, "notify: one", "ask: Which colour?", "notify: {{2}}")
+    tasks.until_text("Which colour?", f"{of(task)} form")
+    tasks.click(f"{of(task)} summary")
+    area = f"{of(task)} details textarea"
+    eventually(
+        lambda: (
+            tasks.run(f"return document.querySelector('{area}').value") == "ask: Which colour?\nnotify: {{2}}"
+        ),
+        "the steps that are not done are not shown",
+    )
+    tasks.run(f"document.querySelector('{area}').value = 'notify: two'")
+    press(tasks, f"{of(task)} details", "Change")
+    tasks.until_text("told: two", of(task))
+    tasks.until_text("2 of 2 steps", of(task))
+    press(tasks, f"{of(task)} li:first-child", "Retry")
+    eventually(
+        lambda: served.client.get(f"/v1/tasks/{task}/run").json()["steps"][0]["attempts"] >= 2,
+        "it is not done again",
+    )
+
+
+def test_an_objective_runs_its_tasks(tasks: Browser, served: Server) -> None:
+    tasks.write("#task-words", "Tidy up: notify me that: the shelf is done, add a task: paint", enter=False)
+    tasks.click("#task-objective")
+    press(tasks, "#task-form", "Run")
+    goal = "#task-list li[data-task^='O-']"
+    tasks.until_text("2 of 2 steps", goal)
+    tasks.until_text("Tidy up", goal)

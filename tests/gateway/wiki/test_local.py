@@ -55,6 +55,18 @@ async def texts(wiki: LocalWiki, term: str, limit: int = 5) -> list[str]:
     return [ref.title for ref in (await wiki.search_text(term, limit)).refs]
 
 
+async def test_words_that_stand_together_say_more(wiki: LocalWiki, database: Database) -> None:
+    apart = f"This is a branch. {'There are many more. ' * 40} Files may be renamed."
+    together = f"There are options. {'There are many more. ' * 44} So rename a branch."
+
+    def fill(connection: object) -> None:
+        for number, (title, text) in enumerate((("Apart", apart), ("Together", together)), 100):
+            put(connection, prepare(title, number, text), "test")  # type: ignore[arg-type]
+
+    await database.write(fill)
+    assert await texts(wiki, "how do i rename a branch") == ["Together", "Apart"]
+
+
 def test_it_is_a_wiki_source(wiki: LocalWiki) -> None:
     source: WikiSource = wiki
     assert source is wiki

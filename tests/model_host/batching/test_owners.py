@@ -1,4 +1,4 @@
-"""No output depends on another owner's private text, whatever runs beside it: checked cell by cell."""
+"""No output depends on another owner's private text, or another adapter's cells, whatever runs beside it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from model_host.batching.batches import batches
 from model_host.batching.request import SequenceState
 from model_host.batching.scheduler import Scheduler
 from model_host.batching.slots import SlotTable
@@ -15,10 +16,10 @@ from tests.model_host.fakes import CountingSampler
 
 
 class TracingMemory:
-    """KV sequences in which each cell records the text and the owner it was computed from."""
+    """KV sequences in which each cell records the text, the owner and the adapter it was computed from."""
 
     def __init__(self) -> None:
-        self.cells: dict[int, list[tuple[tuple[int, ...], str]]] = {}
+        self.cells: dict[int, list[tuple[tuple[int, ...], str, str]]] = {}
         self.declared: set[tuple[int, ...]] = set()  # prefixes that some request marked as shared
 
     def copy(self, source: int, target: int, end: int) -> None:
@@ -34,12 +35,12 @@ class TracingMemory:
     def reusable(self, sequence: int, length: int) -> bool:
         return length <= self.length(sequence)
 
-    def decode(self, sequence: int, tokens: list[int], owner: str) -> None:
+    def decode(self, sequence: int, tokens: list[int], owner: str, adapter: str) -> None:
         """Decode as llama.cpp does: each new cell depends on all cells before it."""
         cells = self.cells.setdefault(sequence, [])
         for token in tokens:
             text = (*(cells[-1][0] if cells else ()), token)
-            cells.append((text, owner))
+            cells.append((text, owner, adapter))
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -56,8 +57,11 @@ def test_a_sequence_is_computed_from_its_own_and_shared_text_alone(seed: int) ->
             memory.declared.update(tuple(new.tokens[: end + 1]) for end in range(new.shared))
             scheduler.add(new)
         scheduler.admit(float(step))
-        for feed in scheduler.plan(draw.randrange(4, 40), float(step)):
-            reused += run(memory, table, scheduler, feed, draw)
+        for batch in batches(scheduler.plan(draw.randrange(4, 40), float(step))):
+            assert len({feed.sequence.adapter for feed in batch}) == 1, (
+                "llama.cpp computes a batch with one adapter"
+            )
+            reused += sum(run(memory, table, scheduler, feed, draw) for feed in batch)
         table.check()
     assert reused > 300, "prefixes were shared, so there was something to get wrong"
 
@@ -70,9 +74,9 @@ def request(draw: random.Random, name: str, system: list[list[int]], now: float)
     tokens = shared + mark + [draw.randrange(3) for _ in range(draw.randrange(1, 12))]
     lane: Any = draw.choice(["interactive", "retrieval", "background"])
     limit = draw.choice([0, len(shared)])
-    return SequenceState(
-        name, lane, f"o{owner}", tokens, limit, draw.randrange(1, 9), CountingSampler(1), Reply(), now
-    )
+    adapter = draw.choice(["", "", "lora"])
+    sampler, most = CountingSampler(1), draw.randrange(1, 9)
+    return SequenceState(name, lane, f"o{owner}", tokens, limit, most, sampler, Reply(), now, adapter)
 
 
 def run(memory: TracingMemory, table: SlotTable, scheduler: Scheduler, feed: Any, draw: random.Random) -> int:
@@ -80,13 +84,14 @@ def run(memory: TracingMemory, table: SlotTable, scheduler: Scheduler, feed: Any
     sequence, slot = feed.sequence, feed.sequence.slot
     first = sequence.cached if sequence.done == sequence.cached else 0
     fed = sequence.tokens[sequence.done : sequence.done + feed.count]
-    memory.decode(slot.id, [*fed, *feed.draft], sequence.owner)
+    memory.decode(slot.id, [*fed, *feed.draft], sequence.owner, sequence.adapter)
     table.append(slot, fed, sequence.shared)
     sequence.done += feed.count
     if feed.draft:
         table.cut(slot)
-    for place, (text, owner) in enumerate(memory.cells[slot.id]):
+    for place, (text, owner, adapter) in enumerate(memory.cells[slot.id]):
         assert list(text) == sequence.tokens[: place + 1], "a cell was computed from other text"
+        assert adapter == sequence.adapter, "a cell that another adapter computed"
         assert owner == sequence.owner or text in memory.declared, "a cell of another owner's private text"
     if feed.last:
         sequence.tokens.append(draw.randrange(3))

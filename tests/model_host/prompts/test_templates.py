@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from model_host.prompts.generic_tools import GENERIC_FORM
 from model_host.prompts.renderer import ChatTemplateError, TemplateWorker
 from model_host.prompts.templates import PromptBuilder
 from model_host.protocol import Message, Role, Tool, ToolCall
@@ -118,3 +119,61 @@ def test_templates_that_want_alternating_turns_get_them(
 def test_a_greeting_alone_is_refused_where_the_user_must_begin(worker: TemplateWorker) -> None:
     with pytest.raises(ChatTemplateError, match="turns"):
         prompt(worker, STRICT, Message("assistant", "Hi!"), HI)
+
+
+_SHOWS_ONE = """{% for m in messages %}{% if m.tool_calls %}{% if m.tool_calls | length > 1 %}
+{{ raise_exception("one call") }}{% endif %}<tool_call>{"name": "{{ m.tool_calls[0].function.name }}", "arguments":
+{{ m.tool_calls[0].function.arguments | tojson }}}</tool_call>{% else %}<{{ m.role }}>{{ m.content }}</{{ m.role }}>
+{% endif %}{% endfor %}{% for tool in tools or [] %}{{ tool | tojson }}{% endfor %}"""
+_ALTERNATES = """{% set ns = namespace(n=0) %}{% for m in messages if m.role != "tool" and not m.tool_calls %}
+{% if (m.role == "user") != (ns.n % 2 == 0) %}{{ raise_exception("alternate") }}{% endif %}{% set ns.n = ns.n + 1 %}
+{% endfor %}"""
+_TWO = Message(
+    "assistant",
+    "Let me see.",
+    tool_calls=[ToolCall("1", "now", {"zone": "Huế"}), ToolCall("2", "now", {"zone": "UTC"})],
+)
+_ASKED_ON = [HI, _TWO, RESULT, Message("tool", "five", tool_call_id="2", name="now")]
+
+
+def test_text_beside_calls_and_several_calls_where_the_template_shows_one(worker: TemplateWorker) -> None:
+    made = re.sub(r"\s", "", prompt(worker, _SHOWS_ONE, *_ASKED_ON, tools=[NOW]).partition('{"type')[0])
+    call = '<tool_call>{"name":"now","arguments":{"zone":"%s"}}</tool_call><tool>%s</tool>'
+    assert made == "<user>Hi</user><assistant>Letmesee.</assistant>" + call % ("Huế", "noon") + call % (
+        "UTC",
+        "five",
+    )
+
+
+def test_text_beside_calls_joins_the_next_text_where_turns_alternate(worker: TemplateWorker) -> None:
+    answered = (*_ASKED_ON, Message("assistant", "Noon."), Message("user", "Thanks"))
+    made = prompt(worker, _ALTERNATES + _SHOWS_ONE, *answered, tools=[NOW])
+    assert made.count("<assistant>") == 1
+    assert "<tool>five</tool>\n<assistant>Let me see.\n\nNoon.</assistant>\n<user>Thanks</user>" in made
+
+
+def test_templates_may_print_the_date(worker: TemplateWorker) -> None:
+    assert re.fullmatch(
+        r"<user>Hi</user>[A-Z][a-z]{2} \d\d \d{4}", prompt(worker, TURNS + "{{ datetime }}", HI)
+    )
+
+
+class Lfm2Letters(Letters):
+    control_pattern = re.compile(r"<\|tool_call_(start|end)\|>")
+
+
+def test_a_template_that_leaves_calls_to_the_text_gets_lfm2s_where_the_vocabulary_has_them(
+    worker: TemplateWorker,
+) -> None:
+    template = "{% for tool in tools or [] %}{{ tool | tojson }}{% endfor %}" + TURNS + ASKED
+    builder = PromptBuilder(template, Lfm2Letters(), worker)
+    assert builder.form.kind == "python"
+    call = ToolCall("1", "now", {"zone": 'the "old" one', "days": [1, 2]})
+    made = "".join(
+        map(chr, builder.build([HI, Message("assistant", "", tool_calls=[call]), RESULT], [NOW]).tokens)
+    )
+    assert made.endswith(
+        "<user>Hi</user><assistant><|tool_call_start|>"
+        '[now(zone="the \\"old\\" one", days=[1, 2])]<|tool_call_end|></assistant><tool>noon</tool><assistant>'
+    )
+    assert PromptBuilder(template, Letters(), worker).form == GENERIC_FORM

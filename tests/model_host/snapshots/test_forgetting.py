@@ -122,7 +122,8 @@ def test_erasing_waits_for_a_file_that_is_being_written_and_drops_those_that_wai
     assert put(folder, "alice", 0, [3, 4], b"s")
     (folder.folder / f"left{PARTIAL}").write_bytes(b"of a crash: nobody knows whose")
     ends: list[OSError | None] = []
-    folder.forget("alice", ends.append)
+    folder.forget("alice")
+    folder.writer.erase("alice", ends.append)
     assert folder.find([1, 2, 3], 0, "alice")[0] is None
     assert put(folder, "bob", 0, [3, 4], b"s")
     assert ends == [] and folder.writer.saved == 0

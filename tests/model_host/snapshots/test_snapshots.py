@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from model_host.protocol.parts import owner_digest
 from model_host.snapshots.folder import SnapshotFolder
 from model_host.snapshots.snapshot_file import Snapshot, file_name, read_content, read_header, write_file
+from model_host.snapshots.writer import SnapshotWriter
 from tests.model_host.conftest import StartHost
 from tests.model_host.driver import ROOT, HostProcess
 from tests.waiting import eventually
@@ -234,7 +235,7 @@ def put(
 
 
 def folder_of(root: Path, *, limit: int = 1 << 20, key: str = "model") -> SnapshotFolder:
-    folder = SnapshotFolder(root, key, limit=limit, shared_limit=limit)
+    folder = SnapshotFolder(root, key, SnapshotWriter(root, limit, limit))
     folder.scan()
     return folder
 

@@ -39,6 +39,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "/v1/tasks/{id}/answer": {"answer": "Mallory's"},
     "/v1/tasks/{id}/edit": {"steps": ["ask: Mallory's?"]},
     "/v1/tasks/{id}/retry": {"step": 1},
+    "/v1/tasks/{id}/replay": {"request": "run-000000000000"},
 }
 SECRET = "xylophone"  # in all of Ann's data
 

@@ -120,3 +120,21 @@ async def test_a_secret_is_not_held_longer_nor_for_others(settings: Settings) ->
         await say(client, name, PASSWORD)
         assert not prompts(inference)[-1]
         assert (await client.post(f"/v1/conversations/{name}/keep")).status_code == 410
+
+
+@pytest.mark.parametrize("reply", [False, True])
+async def test_a_message_that_answers_a_question_for_a_secret_is_redacted(
+    settings: Settings, inference: ScriptedInference, reply: bool
+) -> None:
+    """Also behind the assistant's reply to the question, which asks nothing."""
+    async with in_process(settings, inference) as client:
+        name = await start(client)
+        await say(client, name, "the router?", reply=reply)
+        for _ in range(2):  # sent again, it is the same message
+            told = await say(client, name, "bluewhale42", id="told", reply=False)
+            assert told["accepted"]["text"] == "[redacted]"
+        await say(client, name, "thanks", reply=False)
+        await say(client, name, "see you", reply=False)
+        other = await say(client, name, "bluewhale43", reply=False)
+        assert other["accepted"]["redactions"] == 0, "the messages before ask for nothing"
+    assert b"bluewhale42" not in stored(settings.data_dir)

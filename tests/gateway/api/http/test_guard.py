@@ -96,6 +96,23 @@ async def test_json_endpoints_accept_only_json(client: Client, kind: str | None)
     assert "application/json" in reply.json()["error"]["message"]
 
 
+async def test_a_route_without_fields_takes_an_empty_object_and_nothing_else(client: Client) -> None:
+    path = (await client.post("/v1/conversations", json={})).json()["id"]
+    for empty in ("", "{}", " null "):
+        reply = await client.request(
+            "DELETE", f"/v1/facts/{'0' * 26}", content=empty, headers={"Content-Type": "application/json"}
+        )
+        assert reply.status_code == 404, reply.text
+    full = await client.request("DELETE", f"/v1/conversations/{path}", json={"really": True})
+    assert full.status_code == 400
+    assert "has no fields" in full.json()["error"]["message"]
+    assert (await client.get(f"/v1/conversations/{path}")).status_code == 200
+    form = {"Content-Type": "application/x-www-form-urlencoded"}
+    assert (
+        await client.request("DELETE", f"/v1/conversations/{path}", content="a=1", headers=form)
+    ).status_code == 415
+
+
 async def test_unknown_paths_and_methods(client: Client) -> None:
     missing = await client.get("/nothing")
     assert (missing.status_code, missing.json()["error"]["code"]) == (404, "not_found")

@@ -35,7 +35,15 @@ async def post(client: Client, path: str = CHAT, **fields: Any) -> Any:
         (CHAT, {"messages": HI, "chat_template_kwargs": {"sunny": True}}, "chat_template_kwargs.sunny"),
         (CHAT, {"messages": HI, "thinking": {"type": "enabled"}, "truncation": "auto"}, "thinking, truncation"),
         ("/v1/completions", {"prompt": "Hi", "cache_prompt": False, "id_slot": 3}, "cache_prompt, id_slot"),
+        ("/v1/completions", {"prompt": "Hi", "store": True, "metadata": {"a": "b"}, "think": True,
+         "thinking": {"type": "adaptive"}, "truncation": "auto", "reasoning": {"effort": "low"},
+         "context_management": {"edits": []}, "chat_template_kwargs": {"a": 1}},
+         "store, metadata, think, thinking, truncation, reasoning, context_management, chat_template_kwargs"),
         ("/v1/responses", {"input": "Hi", "reasoning": {"effort": "low"}, "store": True}, "reasoning"),
+        ("/v1/responses", {"input": "Hi", "think": True, "chat_template_kwargs": {"sunny": True}},
+         "think, chat_template_kwargs.sunny"),
+        ("/api/chat", {"messages": HI, "options": {"mirostat_eta": 0.2, "mirostat_tau": 4, "num_keep": 9}},
+         "options.mirostat_eta, options.mirostat_tau, options.num_keep"),
         ("/v1/responses", {"input": "Hi", "text": {"verbosity": "low"}}, "text.verbosity"),
         ("/v1/responses", {"input": "Hi", "truncation": "auto"}, "truncation"),
         (
@@ -58,6 +66,19 @@ async def test_a_hint_without_effect_is_named_in_the_header(
 ) -> None:
     shown = (await post(client, path, **fields)).headers.get("x-hearth-ignored")
     assert (shown and set(shown.split(", "))) == (ignored and set(ignored.split(", ")))
+
+
+@pytest.mark.parametrize(
+    ("path", "prompt"), [(CHAT, {"messages": HI}), ("/v1/completions", {"prompt": "Hi"})]
+)
+async def test_defaults_of_other_servers_are_taken(client: Client, path: str, prompt: dict[str, Any]) -> None:
+    vllm = {"skip_special_tokens": True, "stop_token_ids": [], "use_beam_search": False, "guided_regex": None}
+    llama = {"grammar": "", "n_probs": 0, "lora": [], "typ_p": 1.0, "t_max_predict_ms": -1}
+    shown = await post(client, path, **prompt, **vllm, **llama, request_id="r")
+    assert shown.headers["x-hearth-ignored"] == "request_id"
+    for name in ("skip_special_tokens", "use_beam_search"):
+        changed_reply = await client.post(path, json={**prompt, name: not vllm[name]})
+        assert changed_reply.json()["error"]["param"] == name
 
 
 async def test_requests_do_not_see_each_others_hints(client: Client) -> None:
@@ -135,8 +156,9 @@ async def test_any_model_name_is_served_and_the_reply_says_which_model_answered(
     async with in_process(changed(settings, "server", unknown_models="serve"), inference) as client:
         reply = await post(client, model="gpt-4o-mini", messages=HI)
         assert reply.json()["model"] == "scripted"
-        reply = await post(client, "/api/chat", model="llama3:8b", messages=HI, stream=False)
-        assert reply.json()["message"]["content"] == ANSWER
+        for sent, shown in (("llama3:8b", "scripted:latest"), ("scripted", "scripted")):
+            reply = await post(client, "/api/chat", model=sent, messages=HI, stream=False)
+            assert (reply.json()["message"]["content"], reply.json()["model"]) == (ANSWER, shown)
         assert (await client.get("/v1/models/gpt-4o-mini")).status_code == 404
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from gateway.api.openai.chat_request import ChatRequest
 from gateway.api.parsing.fields import UNIMPLEMENTED, Body, Unimplemented, convert, ignored_hints
 from gateway.base.errors import InvalidRequestError
 from gateway.server.app import ENDPOINTS
@@ -52,3 +53,16 @@ def test_neutral_values_are_dropped_hints_named_and_others_refused(
     with pytest.raises(InvalidRequestError) as caught:
         ignored_with(kind, path, "a wish")
     assert caught.value.param == path.replace("[]", "[0]")
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        ({"messages": [{"role": "boss", "content": "Hi"}]}, "`messages[0].role`: 'boss' is none of "),
+        ({"tool_choice": "always"}, "`tool_choice`: 'always' is none of 'auto', 'none', 'required'"),
+    ],
+)
+def test_a_wrong_choice_is_told_the_possible_ones(fields: dict[str, Any], problem: str) -> None:
+    with pytest.raises(InvalidRequestError) as caught:
+        convert(fields, ChatRequest)
+    assert caught.value.message.startswith(problem)

@@ -58,8 +58,14 @@ async def test_a_response_continues_another(ai: openai.AsyncOpenAI, inference: S
     assert texts == ["Who?", ANSWER, "And when?", ANSWER, "Why?"]
 
 
-async def test_a_result_answers_a_stored_call(ai: openai.AsyncOpenAI, inference: ScriptedInference) -> None:
-    inference.script = lambda call: [ToolDelta(call.id, 0, "c1", "add", '{"a":1}')]
+@pytest.mark.parametrize("behind", ["", "Wait."])
+async def test_a_result_answers_a_stored_call(
+    ai: openai.AsyncOpenAI, inference: ScriptedInference, behind: str
+) -> None:
+    inference.script = lambda call: [
+        ToolDelta(call.id, 0, "c1", "add", '{"a":1}'),
+        *([behind] if behind else []),
+    ]
     first = await ai.responses.create(model="default", input="1+1?", tools=[TOOL])
     with pytest.raises(openai.BadRequestError, match="c1") as refused:
         await ai.responses.create(model="default", input="x", previous_response_id=first.id)
@@ -69,7 +75,7 @@ async def test_a_result_answers_a_stored_call(ai: openai.AsyncOpenAI, inference:
     await ai.responses.create(model="default", input=[result], previous_response_id=first.id)
     assert inference.calls[-1].messages == [
         Message("user", "1+1?"),
-        Message("assistant", "", tool_calls=[ToolCall("c1", "add", {"a": 1})]),
+        Message("assistant", behind, tool_calls=[ToolCall("c1", "add", {"a": 1})]),
         Message("tool", "2", tool_call_id="c1", name="add"),
     ]
 

@@ -25,7 +25,7 @@ class FakeServer:
 
     ``held`` names the fields that it obeys; ``drop_after`` ends a reply in the middle after that many words, ``status``
     refuses chats, and ``gate`` holds words from ``hold_at`` on back until it is set. ``chats`` are the bodies of real
-    requests.
+    requests, and ``sessions`` the sessions that they name. ``listing`` holds the list of models back until it is set.
     """
 
     def __init__(self, **switches: Any) -> None:
@@ -46,6 +46,10 @@ class FakeServer:
         self.gate.set()
         self.hold_at = 0  # the first word that the gate holds back
         self.chats: list[dict[str, Any]] = []
+        self.sessions: list[str | None] = []
+        self.listing = asyncio.Event()
+        self.listing.set()
+        self.lists = 0
         self.probes = 0
         self.open = 0
         self.left = asyncio.Event()  # a client has closed its connection
@@ -61,6 +65,8 @@ class FakeServer:
         return Starlette(routes=routes)
 
     async def _models(self, request: Request) -> Response:
+        self.lists += 1
+        await self.listing.wait()
         if self.key and request.headers.get("authorization") != f"Bearer {self.key}":
             said = f"wrong key {request.headers.get('authorization')}"
             return JSONResponse({"error": {"message": said}}, 401)
@@ -83,6 +89,7 @@ class FakeServer:
             self.probes += 1
         else:
             self.chats.append(body)
+            self.sessions.append(request.headers.get("x-session-id"))
         if unknown := {"top_k", "logprobs"} & set(body) - self.knows:
             return JSONResponse({"error": {"message": f"unknown field {unknown}"}}, 400)
         if self.status != 200 and not probe:

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
+from contextlib import AsyncExitStack, suppress
 
 import pytest
 
+from gateway.base.errors import ModelUnavailableError
 from gateway.inference.interface import GenerateCall
+from gateway.inference.upstream import replicas
+from gateway.inference.upstream.connection import Connection
+from gateway.inference.upstream.failures import LostError
 from model_host.protocol import Delta, Finished, Message, Started
 from tests.gateway.inference.upstream.conftest import World
 from tests.gateway.inference.upstream.fake import FakeServer, serving
@@ -25,6 +30,55 @@ async def test_a_server_lost_in_the_middle_ends_its_stream_with_a_retriable_erro
     assert len(fake.chats) == 1  # a client has seen text: it is not sent again
     fake.drop_after = None
     assert (await completed(client, chat()))["choices"][0]["message"]["content"] == "hello there friend"
+
+
+async def test_a_request_waits_while_the_only_server_is_asked_again(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(replicas, "_WAIT_SECONDS", 0.0)
+    fake = await world.fake(drop_after=1)
+    inference = world.inference(fake)
+    await until_ready(inference, 1)
+    asked = fake.lists
+    fake.listing.clear()  # a cluster starts another replica in place of the one that was lost
+    with pytest.raises(ModelUnavailableError):
+        await events_of(inference, GenerateCall(id="x", messages=HELLO))
+    fake.drop_after = None
+    await until(lambda: fake.lists > asked)
+    waiting = asyncio.create_task(events_of(inference, GenerateCall(id="x", messages=HELLO)))
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    fake.listing.set()
+    assert text_in(await waiting) == "hello there friend"
+
+
+async def test_a_kept_connection_that_the_server_has_closed_costs_no_request(stack: AsyncExitStack) -> None:
+    connections = requests = ended = 0
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer the first request of a connection if there was one before it; close it at the next request."""
+        nonlocal connections, requests, ended
+        connections += 1
+        with suppress(asyncio.IncompleteReadError):
+            for answered in (connections > 1, False):
+                await reader.readuntil(b"\r\n\r\n")
+                requests += 1
+                if answered:
+                    writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+        writer.close()
+        await writer.wait_closed()
+        ended += 1
+
+    server = await stack.enter_async_context(await asyncio.start_server(serve, "127.0.0.1", 0))
+    port = server.sockets[0].getsockname()[1]
+    connection = Connection(f"http://127.0.0.1:{port}", "", 60.0)
+    with pytest.raises(LostError):
+        await connection.get("/v1/models")
+    assert requests == 1  # its own connection: the server itself is broken
+    assert [await connection.get("/v1/models") for _ in range(3)] == [{}, {}, {}]
+    assert (connections, requests) == (4, 6)
+    await connection.close()
+    await until(lambda: ended == connections)
 
 
 async def test_a_server_lost_before_the_first_token_costs_no_request(world: World) -> None:
@@ -114,6 +168,9 @@ async def test_requests_of_one_conversation_go_to_one_server(world: World) -> No
             await events_of(inference, GenerateCall(id="x", messages=turns))
     heads = [{each["messages"][1]["content"] for each in fake.chats} for fake in fakes]
     assert sum(map(len, heads)) == 12  # no conversation is on two servers
+    sessions = [session for fake in fakes for session in fake.sessions]
+    assert (len(sessions), len(set(sessions))) == (48, 12)  # for a router behind one address
+    assert None not in sessions
 
 
 async def test_a_server_takes_no_more_than_its_share(world: World) -> None:

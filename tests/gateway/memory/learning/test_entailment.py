@@ -26,6 +26,7 @@ FOLLOWS = [
     ("Yesterday I bought a red bicycle", "I bought a red bicycle", "bicycle", "Owns a red bicycle."),
 ]  # fmt: skip
 INVENTED = [
+    ("We live on the main road.", "live on the main road", "home_city", "Lives in Maine."),
     ("My daughter Lena starts school in September", "My daughter Lena", "child", "The user's child is September."),
     ("I'm dying of boredom here", "dying of boredom", "name", "The user is called dying of boredom here."),
     ("Let's say I earn 5000 a month.", "I earn 5000 a month", "profession", "The user works as a month."),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+import tomllib
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -112,6 +114,35 @@ OPEN = [task(1, "Buy the tickets"), task(2, "Mow the lawn"), task(3, "Nộp báo
 def test_tasks_change_by_plain_words(text: str, changes: list[str]) -> None:
     found = stated_changes(text, OPEN)
     assert [f"{each.op} {each.title if each.op == 'add' else int(each.id[-2:])}" for each in found] == changes
+
+
+def test_traps_change_no_task_and_tell_no_fact() -> None:
+    """`eval/memory_traps.toml`: no line is wrong, but some were when they were new."""
+    lines = tomllib.loads((Path(__file__).parents[4] / "eval" / "memory_traps.toml").read_text())
+    tasks = [task(number, title) for number, title in enumerate(lines["tasks"])]
+    unchanged, untold = ([*lines[name], *lines[f"new_{name}"]] for name in ("unchanged", "untold"))
+    assert not [text for text in unchanged if stated_changes(text, tasks)]
+    assert not [text for text in untold if stated_facts(text)]
+
+
+@pytest.mark.parametrize(
+    ("text", "title", "state"),
+    [
+        ("I paid Ingmar for the tiles", "Pay Ingmar for the tiles", "done"),
+        ("Ingmar was paid for the tiles", "Pay Ingmar for the tiles", "done"),
+        ("I fixed the main door", "Fix the main door", "done"),
+        ("hủy hoà giải", "Huỷ hòa giải", "cancelled"),
+    ],
+)
+def test_a_change_that_is_said_counts(text: str, title: str, state: str) -> None:
+    assert [each.op for each in stated_changes(text, [task(1, title)])] == [state]
+
+
+@pytest.mark.parametrize(
+    "text", ["I live in an office in Leeds", "I live in a small town", "I live in the north of Spain"]
+)
+def test_a_home_is_one_behind_an_article_too(text: str) -> None:
+    assert [each.key for each in stated_facts(text)] == ["home_city"]
 
 
 @pytest.mark.parametrize("piece", ["ok ", "and ", "a: ", "i like tea, ", "i have to go on ", "* x ", "' x "])

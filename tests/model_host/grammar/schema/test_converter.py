@@ -91,6 +91,26 @@ CASES: list[tuple[Any, list[Any], list[str]]] = [
         ["[1]", '["a",1,2]'],
     ),
     (
+        {
+            "$schema": "http://json-schema.org/draft-07/schema#",
+            "items": [{"type": "string"}, {"type": "integer"}],
+            "additionalItems": False,
+            "minItems": 1,
+        },
+        [["a"], ["a", 1]],
+        ["[]", "[1]", '["a",1,2]'],
+    ),
+    (
+        {
+            "$schema": "http://json-schema.org/draft-07/schema#",
+            "type": "array",
+            "items": [{"type": "string"}],
+            "additionalItems": {"type": "null"},
+        },
+        [[], ["a"], ["a", None]],
+        ["[1]", '["a",1]'],
+    ),
+    (
         {"type": "array", "prefixItems": [{"const": 1}, {"const": 2}], "minItems": 1, "maxItems": 1},
         [[1]],
         ["[1,2]"],

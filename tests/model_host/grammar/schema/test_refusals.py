@@ -19,7 +19,10 @@ REFUSED: list[tuple[Any, str]] = [
     ({"type": "number", "multipleOf": 3}, "`multipleOf`, which is not supported; only 1"),
     ({"type": "array", "uniqueItems": True}, "`uniqueItems`"),
     ({"type": "array", "contains": {}}, "`contains`"),
-    ({"type": "array", "items": [{"type": "integer"}]}, "use `prefixItems` for a list of them (at #/items)"),
+    (
+        {"type": "array", "items": [True], "prefixItems": [True]},
+        "use `prefixItems` for a list of them (at #/items)",
+    ),
     ({"type": "object", "patternProperties": {"a": {}}}, "`patternProperties`"),
     ({"type": "object", "propertyNames": {"maxLength": 3}}, "`propertyNames`"),
     ({"type": "object", "minProperties": 2}, "`minProperties` that is not supported"),

@@ -1,0 +1,1 @@
+"""Steps of tasks: from lines, from words, or by a model."""

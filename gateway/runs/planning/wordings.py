@@ -1,0 +1,193 @@
+"""Wordings in English and Vietnamese from which steps are made."""
+
+from __future__ import annotations
+
+import re
+
+from gateway.runs.planning.when import TIME
+
+_ME = r"(?:me|us|(?:cho )?(?:tôi|mình|em|anh|chị|chúng tôi))"
+BEFORE = re.compile(
+    r"(?:(?:hey|hi|hello|ok|okay|now|first(?:ly)?|finally|next|also|and|then|afterwards|after that|please|kindly|"
+    r"just|trước (?:hết|tiên)|sau đó|tiếp theo|và|rồi)\b,?\s+|"
+    r"(?:can|could|would|will) you (?:please |kindly )?|i(?:['’]d| would) like you to |i want you to |go and |"
+    r"hãy |làm ơn |vui lòng |xin |(?:bạn )?có thể |giúp (?:tôi|mình) )+",
+    re.I,
+)
+AFTER = re.compile(
+    r"(?:[\s,.!?]+(?:please|thanks|thank you|for me|cheers|nhé|nha|ạ|với|(?:giùm|hộ|giúp) (?:tôi|mình)))*[\s.!]*$",
+    re.I,
+)
+PARTS = re.compile(
+    r"\s*(?:\n|;)\s*|(?:,|\.)?\s+(?:and then|then|and after that|after that|afterwards|rồi|sau đó)\s+(?=\w)|"
+    r"(?<=\w\w\w)(?<!Mrs)(?<!Prof)(?<!etc)[.!?]\s+(?=\w)|(?<=\w)[?!]\s+(?=\w)",
+    re.I,
+)
+AND = re.compile(
+    r"(?:,?\s+(?:and|và)|,)\s+(?=(?:also )?(?:remind|ping|notify|tell me|let me know|remember|save|store|note|"
+    r"write (?:it|that|down)|jot|keep|compare|add|put|create|ask|search|look|find|read|open|show|fetch|wait|nhắc|"
+    r"báo|ghi|lưu|thêm|hỏi|tìm|đọc|mở|chờ)\b)",
+    re.I,
+)
+_WH = r"(?:who|whom|whose|what|when|where|which|why|how)(?:['’]s|['’]re)?\b"
+_AI = r"(?:ai|cái gì|gì|khi nào|năm nào|ở đâu|tại sao|vì sao|thế nào|như thế nào|bao nhiêu|cái nào)"
+QUESTION = re.compile(
+    rf"{_WH}.*|[^?.]{{1,60}}[:,]\s*{_WH}.*\?|(?:is|are|was|were|does|did|do|has|have|had)\s(?!you).*\?|"
+    rf".*\b{_AI}\b.*\?|(?:ai (?:đã|là|tạo|viết|làm|sáng|phát|nghĩ|thiết)|tại sao|vì sao)\b.*|.*\b(?:là|ở|vào) {_AI}|"
+    r".*\b(?:ở đâu|khi nào|năm nào|thế nào|bao nhiêu)",
+    re.I | re.S,
+)
+# The wiki knows nothing about the user.
+PERSONAL = re.compile(r"\b(?:i|i['’]\w+|me|my|mine|we|our|ours|us|you|your|tôi|mình|chúng tôi|bạn)\b", re.I)
+LEARN = re.compile(
+    rf"(?:find out|figure out|work out|learn|look up|look into|dig up|tell {_ME}|teach {_ME}|check|research|"
+    rf"let {_ME} know|explain(?: to {_ME})?|describe(?: to {_ME})?|show {_ME}|see|do you know|"
+    r"i(?:['’]d| would) (?:like|love) to (?:know|learn)|i (?:want|need) to (?:know|learn)|"
+    r"i(?:['’]m| am)? wonder(?:ing)?|"
+    rf"cho {_ME} biết|{_ME} muốn biết|tìm hiểu(?: xem)?|giải thích(?: cho {_ME})?)\s+"
+    r"(?P<question>.+?)(?:(?: and|,)? (?:tell|let) me(?: know)?)?",
+    re.I | re.S,
+)
+TOPIC = re.compile(
+    rf"(?:tell {_ME}|learn|read up|find|find out|look for|search for|i want to (?:know|learn)|"
+    r"i(?:['’]d| would) like to (?:know|learn)|give me)?\s*"
+    r"(?:(?:something|anything|everything|more|all|information|info|some information)\s+)*"
+    r"(?:about|on)\s+(?P<topic>[^?;,.]{2,80})|"
+    r"(?:explain|describe|research|investigate|study|look into)\s+(?P<explained>[^?;,.]{2,80})|"
+    r"what (?:does|do) (?:the )?wiki (?:say|know|tell)s? about\s+(?P<of_wiki>.+?)[?]?|"
+    r"(?:tìm hiểu|tìm thông tin|đọc)\s+về\s+(?P<về>[^?;,.]{2,80})",
+    re.I | re.S,
+)
+COMPARE = re.compile(
+    r"(?:compare|so sánh)\s+(?P<a>[^,;]{2,60}?)\s+(?:and|with|to|và|với)\s+(?P<b>[^,;]{2,60})|"
+    r"what(?:['’]s| is) the difference between\s+(?P<c>[^,;]{2,60}?)\s+and\s+(?P<d>[^,;]{2,60}?)[?]?|"
+    r"(?P<e>[^,;]{2,60}?)\s+(?:vs\.?|versus)\s+(?P<f>[^,;]{2,60})",
+    re.I,
+)
+_OF_RESULT = (
+    r"(?:it|that|this|them|(?:the|that|this) (?:answer|result|name|year|date|text)s?|what (?:it|that|this) is|"
+    r"what you (?:find|found|learn)(?: out)?|everything|nó|lại|kết quả|câu trả lời)"
+)
+_KEEP = (
+    r"(?:remember|keep in mind|bear in mind|note(?: down)?|make a note|take a note|jot(?: down)?|write down|"
+    r"memori[sz]e|save|store|record|keep|don['’]?t forget|ghi nhớ|nhớ|ghi lại|ghi chú|lưu(?: lại)?)"
+)
+_REMIND = (
+    rf"(?:(?:remind|ping|nudge|alert|warn|message|notify|tell|wake) {_ME}(?: up)?|let {_ME} know|don['’]?t let {_ME} "
+    rf"forget|don['’]?t forget|(?:nhắc|báo|gọi)(?: nhở)? {_ME})"
+)
+_LIST = (
+    r"(?:my|the|our)(?: (?:to-?do|task|shopping|day['’]s))?[ -]?(?:list|tasks|to-?dos)"
+    r"(?: of (?:tasks|today))?(?: for today)?"
+)
+_TO = r"(?:to|that|about|of|for|:|rằng|là|về)"
+
+GENERAL = re.compile(
+    r"how (?:do|can|could|to|would|should) (?:i|you|we)\b", re.I
+)  # though it has such a word
+
+# A part of words that names a tool, the most particular first. The groups are arguments.
+NAMED: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
+    (tool, re.compile(words, re.I | re.S))
+    for tool, words in (
+        ("remind_at", rf"(?P<text>{_REMIND})\s+{TIME}"),
+        ("remind_at", rf"{_REMIND}\s+{TIME}\s*(?:,|{_TO})?\s+(?P<text>.+)"),
+        ("remind_at", rf"{TIME},?\s+{_REMIND}\s*(?:,|{_TO})?\s+(?P<text>.+)"),
+        ("remind_at", rf"{_REMIND}\s+(?:{_TO}\s+)?(?!who|what|when|where|why|how)(?P<text>.+?),?\s+{TIME}"),
+        ("wait_until", rf"(?:wait|pause|hold on|chờ|đợi)(?:\s+(?:until|for|đến|trong))?\s+{TIME}"),
+        ("search_wiki", r"(?:search|look in|browse) (?:the )?wiki (?:for|about)\s+(?P<query>.+)"),
+        ("search_wiki", r"(?:look up|look for|search for|find)\s+(?P<query>[^.;]{1,60}?) (?:in|on) the wiki"),
+        ("search_wiki", r"(?:tìm|tra cứu|tìm kiếm) (?:trên |trong )?wiki\s+(?:về )?(?P<query>.+)"),
+        (
+            "search_wiki",
+            r"(?:look up|tra cứu)\s+(?!who|what|when|where|which|why|how)(?P<query>[^.;,?/]{2,60})",
+        ),
+        (
+            "ask_wiki",
+            r"(?:ask|check with|hỏi) (?:the )?wiki(?: about| xem| rằng| về)?\s*[:,]?\s+(?P<question>.+)",
+        ),
+        (
+            "search_code",
+            r"search (?:the )?(?:code|project|source)(?: of (?P<project>\S+))? for\s+(?P<query>.+)",
+        ),
+        (
+            "callers_of",
+            r"(?:find |list |show )?(?:all |the )?callers of\s+(?P<name>[\w.]+)(?: in (?P<project>\S+))?",
+        ),
+        (
+            "callers_of",
+            r"(?:find (?:out )?)?(?:who|what) calls\s+(?P<name>[\w.]+)(?: in (?P<project>\S+?))?[?]?",
+        ),
+        (
+            "read_file",
+            r"(?:read|show|open|đọc|mở) (?:the )?(?:file|tệp|tập tin)\s+(?P<path>[^\s]+?)(?: in (?P<project>\S+?))?",
+        ),
+        ("http_get", r"(?:fetch|get|download|load|read|open|tải)\s+(?P<url>https?://\S+)"),
+        (
+            "notify",
+            rf"(?:notify {_ME}|tell {_ME}|let {_ME} know|báo {_ME})\s*(?:that\s*:?|:|rằng|là)\s+(?P<text>.+)",
+        ),
+        ("add_task", r"(?:remember|don['’]?t forget|don['’]?t let me forget) to\s+(?P<title>.+)"),
+        ("remember", rf"{_KEEP}\s*(?:that\b\s*:?|:|rằng|là)\s+(?P<text>.+)"),
+        (
+            "remember",
+            rf"{_KEEP}\s+(?!to\b|{_OF_RESULT}\b)(?P<text>.+?\s(?:is|are|was|has|have|likes?|lives?|là|có|thích|ở)\s.+)",
+        ),
+        (
+            "add_task",
+            r"(?:add|put|create|make|set up|write|i need|i have)\s+(?:an? |the |new |another )*(?:task|to-?do)"
+            rf"(?: item)?(?: (?:to|on) {_LIST})?\s*(?:to|for|about|of|:|,|called|named)?\s+(?P<title>.+)",
+        ),
+        (
+            "add_task",
+            rf"(?:add|put|write)\s+(?P<title>(?:(?!\band (?:add|put|write)\b).)+?)\s+(?:on|onto|to|in) {_LIST}",
+        ),
+        ("add_task", rf"(?:add|put|write)\s+(?:on|onto|to|in) {_LIST}\s*:?\s+(?P<title>.+)"),
+        (
+            "add_task",
+            r"(?:thêm|tạo|ghi)(?: một)?(?: công)? (?:việc|nhiệm vụ|mục)(?: mới)?(?: cần làm)?\s*(?::|là)?"
+            r"\s+(?P<title>.+)",
+        ),
+        ("add_task", r"thêm\s+(?:vào danh sách(?: (?:công )?việc)?(?: cần làm)?)\s*:?\s+(?P<title>.+)"),
+        ("add_task", r"thêm\s+(?P<title>.+?)\s+vào danh sách.*"),
+    )
+)
+KEEP_RESULT = re.compile(rf"{_KEEP}\s+{_OF_RESULT}(?: down)?(?: (?:for later|in my (?:notes|memory)))?", re.I)
+TELL_RESULT = re.compile(
+    rf"(?:(?:tell|notify|show|give|message) {_ME}|let {_ME} know|báo {_ME})(?: (?:about )?{_OF_RESULT})?",
+    re.I,
+)
+READ = re.compile(
+    r"(?:read|open|show|print|display|view|see|look|list|give|get|let|me|us|at|into|in|inside|what(?:['’]s)?|is|the|this|file|"
+    r"content|contents|text|whole|of|does|say|says|out|find|all|please|from|project|có|gì|trong|đọc|mở|xem|tệp|nội|dung|của)"
+    r"(?=\W|$)",
+    re.I,
+)
+ABOUT_FILE = re.compile(
+    r"(?:according to|as (?:written|said) in|see|look(?: it up)? in|read|based on|theo)\b|"
+    r"\b(?:it|that|this|which|answer)(?:['’]s|\s+(?:is|should|must|can|says|stands|will))",
+    re.I,
+)
+SUM_UP = re.compile(r"(?:summari[sz]e|sum up|explain|describe|tóm tắt|giải thích)\b", re.I)
+USES = re.compile(
+    r".*?\b(?:calls?|uses?|using|calling|invokes?|depends? on|(?:usages?|uses|callers?|calls) of|gọi|dùng)\s+"
+    r"(?:the (?:function|method|class) |hàm )?(?P<used>[\w.]+)(?:\(\))?(?:\s+in (?:the )?\S+?)?[?]?|"
+    r"where is (?P<name>[\w.]+)(?:\(\))? (?:used|called)(?: in \S+?)?[?]?",
+    re.I | re.S,
+)
+CODE = re.compile(
+    r"\b(?:code|codebase|functions?|method|class|module|source|repo|repository|hàm|mã nguồn)\b", re.I
+)
+PATH = re.compile(r"[\w-][./]\w")
+PRONOUN = re.compile(r"\b(?:it|its|he|she|they|their|them|this|that|nó|the \w+ ones?)\b", re.I)
+LEADING = re.compile(rf"(?:\S+\s+){{1,3}}?{_TO}\s+", re.I)
+SEARCH = re.compile(
+    r"(?:search|explain|describe|tell me|find out|look(?: in| into| at| for| through)?|find|check|see|show|list|"
+    r"go through|where|which|what|how)\b",
+    re.I,
+)
+CODE_ASKED = re.compile(
+    r"(?:search|look(?: in| into| at| through)?|find|check|see|show me|show|list|go through)\b\s*|"
+    r"\b(?:where|which|what|how|is|are|do|does|we|the place|the|code|for|in|of|to|uses?|it)\b(?!\w)|[?.!,]",
+    re.I,
+)

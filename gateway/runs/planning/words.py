@@ -1,0 +1,291 @@
+"""Steps from words: what a text plainly asks for, in English or Vietnamese, or could mean. Pure.
+
+A rule is sure: it names the tool, and takes the arguments from the text as they are written there. A part of the text
+that no rule knows leaves :func:`options`, of which a model or the user picks one.
+"""
+
+from __future__ import annotations
+
+import re
+
+from msgspec import Struct
+
+from gateway.base.errors import InvalidRequestError
+from gateway.runs.planning.items import MAX_ITEMS, MAX_TITLE, PlannedItem, item_of_call
+from gateway.runs.planning.known import NamedThings
+from gateway.runs.planning.when import TIME, with_hour
+from gateway.runs.planning.wordings import (
+    ABOUT_FILE,
+    AFTER,
+    AND,
+    BEFORE,
+    CODE,
+    CODE_ASKED,
+    COMPARE,
+    GENERAL,
+    KEEP_RESULT,
+    LEADING,
+    LEARN,
+    NAMED,
+    PARTS,
+    PATH,
+    PERSONAL,
+    PRONOUN,
+    QUESTION,
+    READ,
+    SEARCH,
+    SUM_UP,
+    TELL_RESULT,
+    TOPIC,
+    USES,
+)
+from gateway.runs.tool import Toolbox
+
+_MOST_OPTIONS = 12
+_TIME = re.compile(TIME, re.I)
+URL = re.compile(r"https?://\S+")
+_HOLDING = ("remember", "add_task", "remind_at", "notify")
+_FINDING = ("ask_wiki", "search_wiki", "search_code", "callers_of", "read_file", "http_get", "think")
+_Given = dict[str, str]
+_Step = tuple[str, _Given]  # a tool with arguments, or "think" with a question
+
+
+def items_of_words(title: str, tools: Toolbox, known: NamedThings) -> list[PlannedItem]:
+    """The items of a title whose every part plainly names a tool; none if a part does not.
+
+    Raises InvalidRequestError when an argument is wrong, such as a date that is past.
+    """
+    parts = parts_of(title, tools, known)
+    found = [item for part in parts for item in part.items]
+    return found if len(found) <= MAX_ITEMS and all(part.items for part in parts) else []
+
+
+class TitlePart(Struct, frozen=True):
+    """A part of a title with its items; one that no rule knows has none."""
+
+    text: str
+    items: list[PlannedItem]
+
+
+def parts_of(title: str, tools: Toolbox, known: NamedThings) -> list[TitlePart]:
+    """The parts of a title, in order."""
+    if steps := _of_file(title, known):
+        return [TitlePart(title, _planned(steps, tools))]
+    parts = [part for part in PARTS.split(AFTER.sub("", title)) if part.strip()]
+    finer = _followed([piece for part in parts for piece in AND.split(part)], tools, known)
+    if all(part.items for part in finer):
+        return finer
+    whole = _followed(parts, tools, known)
+    # A text that is kept, listed or told may hold anything; what is looked up holds no further step.
+    holds = all(part.items and all(_tool(item) in _HOLDING for item in part.items) for part in whole)
+    return whole if holds else finer
+
+
+def item_of_words(text: str, tools: Toolbox) -> PlannedItem | None:
+    """The call of a text that names its tool."""
+    named = _named(_bare(text))
+    return next(iter(_planned([named], tools)), None) if named else None
+
+
+def options(part: str, tools: Toolbox, known: NamedThings) -> list[str]:
+    """Steps that a part could mean: each a line with only words of the part, and what they name.
+
+    None if it names a tool that is not there.
+    """
+    text = _bare(part)
+    if (named := _named(text)) and tools.find(named[0]) is None:  # such as http_get, without hosts
+        return []
+    rest = LEADING.sub("", text, count=1)
+    lines = [
+        f"ask_wiki: {text}",
+        f"search_wiki: {rest}",
+        f"remember: {rest}",
+        f"add_task: {text}",
+        f"add_task: {rest}",
+    ]
+    if known.any_project:
+        lines += [f"search_code: {text}", *(f"callers_of: {place}" for place in known.names.values())]
+        lines += [f"read_file: {place}" for place in known.files.values()]
+    for time in times_in(text, tools)[:1]:
+        without = " ".join(text.replace(time, "", 1).split()).strip(" ,")
+        lines += [f"remind_at: {time} | {without}", f"wait_until: {time}"]
+    lines += [f"http_get: {url}" for url in URL.findall(text)]
+    there = [line for line in dict.fromkeys(lines) if tools.find(line.partition(":")[0]) is not None]
+    return there[:_MOST_OPTIONS]
+
+
+def times_in(text: str, tools: Toolbox) -> list[str]:
+    """The complete times that a text has."""
+    found = (match["time"] for match in _TIME.finditer(text))
+    return [time for time in dict.fromkeys(found) if _is_moment(time, tools)]
+
+
+def _is_moment(time: str, tools: Toolbox) -> bool:
+    tool = tools.find("wait_until")
+    try:
+        return tool is not None and bool(tool.prepared({"time": time}))
+    except InvalidRequestError:  # past, or a day without an hour
+        return False
+
+
+def _followed(parts: list[str], tools: Toolbox, known: NamedThings) -> list[TitlePart]:
+    """The parts with their items; a part may mean the result of the step before it."""
+    found: list[TitlePart] = []
+    steps: list[_Step] = []  # one of no tool for a part that no rule knows
+    for part in parts:
+        text = _bare(part)
+        if part is parts[-1] and steps and steps[-1][0] in _FINDING and TELL_RESULT.fullmatch(text):
+            continue  # the end of a run tells the last result
+        own = _of_result(text, steps)
+        if (
+            own and own[0][0] == "remember" and steps[-1][0] == "search_wiki"
+        ):  # an answer is better kept than excerpts
+            steps[-1] = ("ask_wiki", {"question": f"What is {steps[-1][1]['query']}?"})
+            found[-1] = TitlePart(found[-1].text, _planned(steps[-1:], tools))
+        own = own or _steps(text, known)
+        if len(own) == 1 and own[0][0] == "ask_wiki" and _asks_of_steps(text, steps):
+            own = [("think", {"question": own[0][1]["question"]})]
+        steps += own or [("", {})]
+        found.append(TitlePart(part, _planned(own, tools)))
+    return found
+
+
+def _asks_of_steps(text: str, before: list[_Step]) -> bool:
+    """Whether a question is about what earlier steps have read, and not about the wiki."""
+    is_named = _named(text) is not None
+    has_read = any(tool in ("read_file", "search_code", "http_get") for tool, _ in before)
+    return not is_named and (has_read or (bool(before) and PRONOUN.search(text) is not None))
+
+
+def _of_result(text: str, before: list[_Step]) -> list[_Step]:
+    """What is to be done with the result of the step before."""
+    last = next((number for number, (tool, _) in reversed([*enumerate(before, 1)]) if tool in _FINDING), 0)
+    if not last or not before[-1][0]:
+        return []
+    result = f"{{{{{last}}}}}"
+    if KEEP_RESULT.fullmatch(text):
+        subject = next(iter(before[last - 1][1].values())).strip(" ?.").removeprefix("What is ")
+        return [("remember", {"text": f"{subject}: {result}"})]
+    return [("notify", {"text": result})] if TELL_RESULT.fullmatch(text) else []
+
+
+def _steps(text: str, known: NamedThings) -> list[_Step]:
+    """The steps of a part; none if no rule is sure."""
+    used = USES.fullmatch(text)
+    name = known.names.get((used["used"] or used["name"]) if used else "")
+    if name:
+        return [("callers_of", _placed("name", name))]
+    if named := _named(text):
+        return [named]
+    [file, *others] = [*(word for word in known.files if word in text), ""]
+    if file and not any(others) and not _beyond_reading(text, file, known):
+        return [("read_file", _placed("path", known.files[file]))]
+    if file:
+        return []
+    if code := _of_code(text, known):
+        return [code]
+    if (compared := COMPARE.fullmatch(text)) and not PERSONAL.search(text):
+        both = [value for value in compared.groups() if value and not PRONOUN.fullmatch(value)]
+        return [
+            *(("ask_wiki", {"question": f"What is {each}?"}) for each in both),
+            ("think", {"question": text}),
+        ]
+    learned = LEARN.fullmatch(text)
+    question = learned["question"] if learned else text
+    if _is_question(question, bare=learned is None):
+        return [("ask_wiki", {"question": question})]
+    topic = TOPIC.fullmatch(text)
+    about = next((value for value in topic.groups() if value), "") if topic else ""
+    if about and not PERSONAL.search(about) and not PATH.search(about):
+        return [("ask_wiki", {"question": f"What is {about}?"})]
+    return []
+
+
+def _is_question(text: str, *, bare: bool) -> bool:
+    """Whether the wiki is to be asked; a ``bare`` question follows no words such as "find out"."""
+    asked = GENERAL.sub("", text)
+    if not QUESTION.fullmatch(text) or any(each.search(asked) for each in (PERSONAL, PATH, _TIME)):
+        return False
+    return not bare or "?" in text or not re.search(r"[,:]", text)
+
+
+def _of_code(text: str, known: NamedThings) -> _Step | None:
+    """A search in a project that the text names as one."""
+    for word, project in known.projects.items():
+        within = r"\b(?:in|of|from|inside|through|within|trong) "
+        place = rf"(?:the )?\b{re.escape(word)}\b(?:['’]s)?"
+        searched = rf"(?:search|look (?:in|into|through)|grep) {place}"
+        query = " ".join(CODE_ASKED.sub(" ", re.sub(rf"(?:{within})?{place}", " ", text)).split())
+        if (
+            query
+            and SEARCH.match(text)
+            and (CODE.search(text) or re.search(f"{within}{place}|{searched}", text, re.I))
+        ):
+            return "search_code", {"query": query, "project": project}
+    if known.names and CODE.search(text) and SEARCH.match(text):
+        return "search_code", {"query": " ".join(CODE_ASKED.sub(" ", text).split())}
+    return None
+
+
+def _of_file(title: str, known: NamedThings) -> list[_Step]:
+    """Reading the one file that a title names, and a question about it."""
+    text = _bare(title)
+    if len(files := [word for word in known.files if word in text]) != 1 or AND.search(text):
+        return []
+    clauses = [clause for clause in re.split(r"(?:[;.?!]|,)\s+", text) if clause]
+    rest = [clause for clause in clauses if files[0] not in clause]
+    at = next((clause for clause in clauses if files[0] in clause), text)
+    question = ", ".join(rest)
+    if rest and not ABOUT_FILE.search(at):
+        return []
+    learned = LEARN.fullmatch(question or text)
+    asked = learned["question"] if learned else question or text
+    is_asked = bool(QUESTION.fullmatch(asked) or (not rest and SUM_UP.match(text)))
+    if not is_asked or (not rest and not _beyond_reading(text, files[0], known)):
+        return []
+    return [("read_file", _placed("path", known.files[files[0]])), ("think", {"question": asked})]
+
+
+def _beyond_reading(text: str, file: str, known: NamedThings) -> str:
+    """What a text says besides that the file is to be read."""
+    for word in (file, *known.projects):
+        text = text.replace(word, "")
+    return READ.sub("", text).strip(" ?.!,:'’")
+
+
+def _tool(item: PlannedItem) -> str:
+    return str(item.tool["name"]) if item.tool else "think"
+
+
+def _named(text: str) -> _Step | None:
+    for tool, words in NAMED:
+        if match := words.fullmatch(text):
+            given = {key: value.strip(' ,"“”') for key, value in match.groupdict().items() if value}
+            if tool == "remind_at":
+                given["time"], given["text"] = with_hour(given["time"], given["text"])
+            return tool, given
+    return None
+
+
+def _bare(part: str) -> str:
+    """A part without words of politeness and order."""
+    text = part.strip()
+    before = BEFORE.match(text)
+    return AFTER.sub("", text[before.end() :] if before else text)
+
+
+def _placed(name: str, place: str) -> _Given:
+    value, _, project = place.partition(" | ")
+    return {name: value} | ({"project": project} if project else {})
+
+
+def _planned(steps: list[_Step], tools: Toolbox) -> list[PlannedItem]:
+    """Items of steps; none if a tool is not there."""
+    if any(tool != "think" and tools.find(tool) is None for tool, _ in steps):
+        return []
+    return [
+        PlannedItem(title=given["question"][:MAX_TITLE])
+        if tool == "think"
+        else item_of_call(tools.get(tool), given)
+        for tool, given in steps
+    ]
