@@ -8,7 +8,10 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 # The demo model is optional: a checkout without it builds a wheel that asks for `hearth pull`.
-BUNDLED = ("prompts/*.md", "eval/*.toml", "models/catalog.toml", "models/demo/hearth-demo.gguf")
+BUNDLED = (
+    "prompts/*.md", "eval/*.toml", "models/catalog.toml", "models/demo/hearth-demo.gguf", "models/tuning/*.gguf",
+    "models/tuning/NOTICE",
+)  # fmt: skip
 
 
 class BundledFiles(BuildHookInterface):

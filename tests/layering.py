@@ -47,6 +47,7 @@ MODEL_CODE = {
     "model_host.engine.weights",
     "model_host.engine.engine",
     "model_host.engine.adapters",
+    "model_host.engine.merge",
     "model_host.engine.kv_state",
     "model_host.embedding.engine",
     "model_host.engine.sampling",

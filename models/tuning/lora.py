@@ -1,0 +1,110 @@
+"""A Gemma 3 from its GGUF, frozen in bfloat16, with LoRA adapters on the matrices of every layer."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import gguf
+import numpy as np
+import torch
+from export import _LAYER
+from model import PLAIN, Config, Gemma3, Passes, normed, rope_tables
+from torch import Tensor, nn
+from torch.nn import functional
+
+TEMPLATE = Path(__file__).resolve().parent.parent / "gemma_turns.jinja"
+
+
+class Lora(nn.Module):
+    """A frozen matrix and the low-rank change that is trained."""
+
+    def __init__(self, weight: Tensor, rank: int, alpha: float) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(weight, requires_grad=False)
+        self.a = nn.Parameter(torch.randn(rank, weight.shape[1]) * weight.shape[1] ** -0.5)
+        self.b = nn.Parameter(torch.zeros(weight.shape[0], rank))
+        self.scale = alpha / rank
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = x.to(self.weight.dtype)
+        low = functional.linear(x, self.a.to(x.dtype))
+        return functional.linear(x, self.weight) + functional.linear(low, (self.b * self.scale).to(x.dtype))
+
+
+class Tuned(Gemma3):
+    """Gemma 3 whose residual stream is float32 and whose products are bfloat16."""
+
+    def hidden(self, ids: Tensor, positions: Tensor, mask: Tensor, passes: Passes = PLAIN) -> Tensor:
+        c = self.config
+        x = self.embed(ids).float() * math.sqrt(c.dim)
+        local = rope_tables(positions, c.head_dim, c.rope_local)
+        wide = rope_tables(positions, c.head_dim, c.rope_global)
+        near = (positions[:, :, None] - positions[:, None, :]) < c.window
+        everywhere = torch.where(mask, 0.0, -1e9)
+        nearby = torch.where(mask & near, 0.0, -1e9)
+        for i, block in enumerate(self.blocks):
+            at_large = c.is_global(i)
+            x = block(x, wide if at_large else local, everywhere if at_large else nearby, passes)
+        return normed(x, self.norm.weight, c.eps, torch.bfloat16)
+
+
+def load(path: Path, rank: int, alpha: float) -> Tuned:
+    """The base of a GGUF, dequantized, with adapters that change nothing yet."""
+    reader = gguf.GGUFReader(path)
+    tensors = {each.name: each for each in reader.tensors}
+
+    def size(key: str) -> int:
+        return int(reader.fields["gemma3." + key].contents())
+
+    def get(name: str) -> Tensor:
+        each = tensors[name]
+        values = gguf.quants.dequantize(each.data, each.tensor_type).astype(np.float32)
+        return torch.from_numpy(np.ascontiguousarray(values.reshape([int(n) for n in each.shape][::-1])))
+
+    config = Config(
+        vocab=int(tensors["token_embd.weight"].shape[1]), dim=size("embedding_length"), layers=size("block_count"),
+        heads=size("attention.head_count"), kv_heads=size("attention.head_count_kv"),
+        head_dim=size("attention.key_length"), ffn=size("feed_forward_length"),
+        window=size("attention.sliding_window"), context=4096,
+    )  # fmt: skip
+    with torch.device("meta"):
+        model = Tuned(config)
+    model.embed = nn.Embedding.from_pretrained(get("token_embd.weight").bfloat16(), freeze=True)
+    model.norm.weight = nn.Parameter(get("output_norm.weight") - 1, requires_grad=False)
+    for i, block in enumerate(model.blocks):
+        for name, attribute, is_norm in _LAYER:
+            weight = get(f"blk.{i}.{name}.weight")
+            if is_norm:
+                getattr(block, attribute).weight = nn.Parameter(weight - 1, requires_grad=False)
+            else:
+                setattr(block, attribute, Lora(weight.bfloat16(), rank, alpha))
+    return model
+
+
+def adapter(model: nn.Module) -> dict[str, nn.Parameter]:
+    """What is trained, by name."""
+    return {name: each for name, each in model.named_parameters() if each.requires_grad}
+
+
+def write_adapter(path: Path, values: dict[str, Tensor], rank: int, alpha: float) -> None:
+    """A GGUF that llama.cpp loads beside the base."""
+    writer = gguf.GGUFWriter(path, "gemma3")
+    writer.add_type("adapter")
+    writer.add_string("adapter.type", "lora")
+    writer.add_float32("adapter.lora.alpha", alpha)
+    # Of the merged model, whose base has no chat template: see `model_host/engine/merge.py`.
+    writer.add_name("Gemma 3 270M, adapted for hearth")
+    writer.add_license("gemma")
+    writer.add_chat_template(TEMPLATE.read_text("utf-8"))
+    names = {attribute: name for name, attribute, _ in _LAYER}
+    for key, value in values.items():
+        _, layer, attribute, part = key.split(".")
+        writer.add_tensor(
+            f"blk.{layer}.{names[attribute]}.weight.lora_{part}",
+            value.detach().float().numpy().astype(np.float16),
+        )
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()

@@ -1,0 +1,212 @@
+"""Train an adapter for a small Gemma 3 on the trees of `examples.py`; `make tune` runs all of it.
+
+    PYTHONPATH=models/demo python models/tuning/tune.py BASE.gguf TREES.jsonl HELD_OUT.jsonl --run build/tune/run
+
+A run that was stopped goes on from its last checkpoint; the learning rate falls over the last third of its minutes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from lora import Tuned, adapter, load, write_adapter
+from model import PLAIN, Passes
+from torch import Tensor
+from torch.nn import functional
+
+LENGTH = 1408  # tokens of a row
+NEGATIVES = 4096  # of the vocabulary, beside the batch's own tokens, in the sampled softmax
+# The first tokens of a reply choose between an answer and a refusal; what follows is mostly copying.
+FIRST, FIRST_WEIGHT = 5, 2.0
+
+
+@dataclass(frozen=True)
+class Row:
+    """Trees side by side: [LENGTH] each; ``tree`` and ``branch`` say who sees whom, ``weight`` what is learned."""
+
+    ids: Tensor
+    positions: Tensor
+    tree: Tensor
+    branch: Tensor
+    goal: Tensor
+    weight: Tensor
+
+
+def as_row(trees: list[dict[str, list]]) -> Row:
+    columns: list[list[float]] = [[], [], [], [], [], []]
+
+    def add(
+        ids: list[int], start: int, number: int, branch: int, goal: list[int], weight: list[float]
+    ) -> None:
+        n = len(ids)
+        for column, values in zip(
+            columns, (ids, range(start, start + n), [number] * n, [branch] * n, goal, weight), strict=True
+        ):
+            column.extend(values)
+
+    for number, each in enumerate(trees):
+        prefix = each["prefix"]
+        add(prefix, 0, number, 0, [0] * len(prefix), [0.0] * len(prefix))
+        for branch, (rest, reply) in enumerate(each["endings"], 1):
+            ids = [*rest, *reply]
+            first = len(rest) - 1
+            weight = [0.0] * first + [1.0] * len(reply) + [0.0]
+            for i in range(first, min(first + FIRST, len(weight) - 1)):
+                weight[i] = FIRST_WEIGHT
+            add(ids, len(prefix), number, branch, [*ids[1:], 0], weight)
+    room = LENGTH - len(columns[0])
+    add([0] * room, 0, -1, 0, [0] * room, [0.0] * room)
+    ids, positions, tree, branch, goal = (torch.tensor(column, dtype=torch.long) for column in columns[:5])
+    return Row(ids, positions, tree, branch, goal, torch.tensor(columns[5]))
+
+
+def size(tree: dict[str, list]) -> int:
+    return len(tree["prefix"]) + sum(len(p) + len(r) for p, r in tree["endings"])
+
+
+def rows(trees: list[dict[str, list]]) -> Iterator[Row]:
+    """Rows of trees in their order; a later tree that fits fills what is left of a row."""
+    waiting = list(trees)
+    while waiting:
+        taken, room, later = [], LENGTH, []
+        for at, each in enumerate(waiting):
+            if size(each) <= room:
+                taken.append(each)
+                room -= size(each)
+            else:
+                later.append(each)
+            if room < 60 or at > 60:
+                later += waiting[at + 1 :]
+                break
+        waiting = later
+        yield as_row(taken)
+
+
+def loss_of(model: Tuned, row: Row, passes: Passes, whole: bool = False) -> tuple[Tensor, Tensor, int]:
+    """Weighted mean loss of a row, the share of next tokens that are right, and their number."""
+    order = torch.arange(LENGTH)
+    mask = (row.tree[:, None] == row.tree[None, :]) & (order[:, None] >= order[None, :])
+    mask &= (row.branch[None, :] == 0) | (row.branch[None, :] == row.branch[:, None])
+    where = row.weight.nonzero()[:, 0]
+    goal, weight = row.goal[where], row.weight[where]
+    states = model.hidden(row.ids[None], row.positions[None], mask[None], passes)[0, where]
+    if whole:
+        scores, aim = functional.linear(states, model.embed.weight).float(), goal
+    else:
+        own = torch.unique(torch.cat((row.ids, goal)))
+        others = torch.randint(0, model.config.vocab, (NEGATIVES,))
+        others = others[~torch.isin(others, own)]
+        scores = functional.linear(states, model.embed.weight[torch.cat((own, others))]).float()
+        # Each sampled token stands for many.
+        scores[:, len(own) :] += torch.log(torch.tensor((model.config.vocab - len(own)) / len(others)))
+        aim = torch.searchsorted(own, goal)
+    each = functional.cross_entropy(scores, aim, reduction="none")
+    return (each * weight).sum() / weight.sum(), (scores.argmax(-1) == aim).float().mean(), len(where)
+
+
+@torch.no_grad()
+def held_out_loss(model: Tuned, held_out: list[Row], passes: Passes) -> tuple[float, float]:
+    losses = [loss_of(model, row, passes, whole=True) for row in held_out]
+    total = sum(n for _, _, n in losses)
+    return sum(float(x) * n for x, _, n in losses) / total, sum(float(r) * n for _, r, n in losses) / total
+
+
+def train(options: argparse.Namespace) -> None:
+    torch.set_num_threads(options.threads)
+    torch.manual_seed(1)
+    model = load(options.base, options.rank, options.alpha)
+    passes = (Passes.compiled() if options.compile else None) or PLAIN
+    values = adapter(model)
+    optimizer = torch.optim.AdamW(values.values(), lr=options.rate, betas=(0.9, 0.98), weight_decay=0.0)
+    run: Path = options.run
+    run.mkdir(parents=True, exist_ok=True)
+    step, tokens, spent = 0, 0, 0.0
+    if (run / "latest.pt").exists():
+        saved = torch.load(run / "latest.pt")
+        for name, value in saved["values"].items():
+            values[name].data.copy_(value)
+        optimizer.load_state_dict(saved["optimizer"])
+        step, tokens, spent = saved["step"], saved["tokens"], saved["spent"]
+
+    def save() -> None:
+        state = {
+            "values": {name: value.detach() for name, value in values.items()}, "optimizer": optimizer.state_dict(),
+            "step": step, "tokens": tokens, "spent": spent + time.monotonic() - begun,
+        }  # fmt: skip
+        torch.save(state, run / "part.pt")
+        (run / "part.pt").replace(run / "latest.pt")
+        write_adapter(run / "adapter.gguf", values, options.rank, options.alpha)
+
+    trees = [json.loads(line) for line in options.trees.open()]
+    held_out = list(rows([json.loads(line) for line in options.held_out.open()]))
+    random.Random(3).shuffle(held_out)
+    every = list(rows(trees))
+    print(
+        f"{sum(v.numel() for v in values.values()):,} values, {len(every)} rows, at step {step}", flush=True
+    )
+    begun = last = saved_at = time.monotonic()
+    seen: list[tuple[float, float, int]] = []
+    while (done := (spent + time.monotonic() - begun) / 60 / options.minutes) < 1:
+        rate = min(1.0, (step + 1) / 30) * min(1.0, max(0.01, (1 - done) * 3))
+        for group in optimizer.param_groups:
+            group["lr"] = options.rate * rate
+        for k in range(options.rows):
+            row = every[(step * options.rows + k) % len(every)]
+            loss, right, n = loss_of(model, row, passes)
+            (loss / options.rows).backward()
+            tokens += int((row.tree >= 0).sum())
+            seen.append((float(loss.detach()), float(right), n))
+        torch.nn.utils.clip_grad_norm_(values.values(), 1.0)
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+        step += 1
+        now = time.monotonic()
+        if now - last > 60:
+            mean = [sum(each[i] for each in seen) / len(seen) for i in (0, 1)]
+            pace = {"minutes": round((spent + now - begun) / 60, 1), "step": step, "tokens": tokens}
+            told = {**pace, "loss": round(mean[0], 3), "right": round(mean[1], 3), "rate": round(rate, 3)}
+            print(json.dumps({**told, "load": round(os.getloadavg()[0], 1)}), flush=True)
+            last, seen = now, []
+        if now - saved_at > 900:
+            save()
+            loss_then, right_then = held_out_loss(model, held_out[:8], passes)
+            print(
+                json.dumps({"step": step, "held_out": round(loss_then, 3), "right": round(right_then, 3)}),
+                flush=True,
+            )
+            saved_at = last = time.monotonic()
+    save()
+    loss_then, right_then = held_out_loss(model, held_out, passes)
+    print(
+        json.dumps(
+            {"step": step, "tokens": tokens, "held_out": round(loss_then, 3), "right": round(right_then, 3)}
+        )
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("base", type=Path)
+    parser.add_argument("trees", type=Path)
+    parser.add_argument("held_out", type=Path)
+    parser.add_argument("--run", type=Path, required=True)
+    parser.add_argument("--minutes", type=float, default=90)
+    parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--rows", type=int, default=2, help="rows of a step")
+    parser.add_argument("--rank", type=int, default=16)
+    parser.add_argument("--alpha", type=float, default=32.0)
+    parser.add_argument("--rate", type=float, default=1e-3)
+    parser.add_argument("--compile", action="store_true", help="a minute at the start; needs g++")
+    train(parser.parse_args())
+
+
+if __name__ == "__main__":
+    main()
