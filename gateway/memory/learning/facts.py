@@ -24,6 +24,7 @@ from gateway.memory.learning.entailment import content, fact_follows, taken_back
 from gateway.memory.learning.plain import is_plain
 from gateway.memory.learning.reading import conclude, propose, unread
 from gateway.memory.learning.recall import Recall
+from gateway.memory.learning.retracted import takes_back
 from gateway.memory.learning.stated import StatedFact, is_stated, stated_facts
 from gateway.memory.learning.statements import quoted_statement, stems
 from gateway.memory.types import Block, LeftOut, Offer
@@ -35,12 +36,14 @@ from gateway.store.memory.facts import (
     count_in_scope,
     end_fact,
     facts_in_scope,
+    facts_of_message,
     get_fact,
     live_fact,
     put_fact,
+    undo_fact,
 )
 from gateway.store.memory.jobs import Job
-from gateway.store.memory.messages import StoredMessage
+from gateway.store.memory.messages import StoredMessage, said_before
 
 MAX_OPERATIONS = 8
 _KNOWN_SHOWN = 20
@@ -65,8 +68,9 @@ def accept(
     They follow from a user's statement, delete only ``known`` keys, and there is one per key, the last that was said.
     """
     accepted: dict[str, tuple[Operation, int]] = {}
+    meant = _meant(messages)
     for operation in operations[:MAX_OPERATIONS]:
-        found = quoted_statement(operation.quote, messages, users_only=True)
+        found = quoted_statement(operation.quote, meant, users_only=True)
         if found is None:
             continue
         source, said = found
@@ -83,6 +87,19 @@ def accept(
             continue
         accepted[operation.key] = operation, source.seq
     return list(accepted.values())
+
+
+def _meant(messages: Sequence[StoredMessage]) -> list[StoredMessage]:
+    """The messages that no later one of their writer takes back."""
+    last: dict[str, StoredMessage] = {}
+    unmeant: set[int] = set()
+    for message in messages:
+        if message.role == "user":
+            before = last.get(message.speaker)
+            if before is not None and takes_back(message.text, before.text):
+                unmeant.add(before.seq)
+            last[message.speaker] = message
+    return [message for message in messages if message.seq not in unmeant]
 
 
 def scopes_of(conversation: Conversation) -> list[tuple[Scope, str]]:
@@ -144,8 +161,10 @@ class Facts:
         """Store what a message states plainly, and return the keys that it changes."""
         if not self._parts.settings.facts or message.role != "user" or message.failed:
             return []
+        taken_back = _take_back(connection, conversation, message)
         stated = stated_facts(message.text, message.speaker)
-        return [fact.key for fact in stated if _note(connection, conversation, message, fact)]
+        noted = [fact.key for fact in stated if _note(connection, conversation, message, fact)]
+        return list(dict.fromkeys([*taken_back, *noted]))
 
     async def run(self, job: Job) -> None:
         """Read the unread messages; the facts, the watermark and the end of the job are one transaction."""
@@ -189,6 +208,17 @@ class Facts:
 
 def _line(fact: Fact) -> str:
     return f"- {fact.key}: {fact.text}"
+
+
+def _take_back(connection: apsw.Connection, conversation: Conversation, message: StoredMessage) -> list[str]:
+    """Undo what the writer's message before stated if this one says that it was not meant; return the keys."""
+    before = said_before(connection, message)
+    if before is None or not takes_back(message.text, before.text):
+        return []
+    unsaid = facts_of_message(connection, conversation.owner, before.seq)
+    for fact in unsaid:
+        undo_fact(connection, fact.id, conversation.owner)
+    return [fact.key for fact in unsaid]
 
 
 def _note(

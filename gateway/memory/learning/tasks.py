@@ -20,17 +20,19 @@ from gateway.memory.learning.changes import accept, as_lines, is_named, mentions
 from gateway.memory.learning.entailment import content
 from gateway.memory.learning.objectives import NamedTask, Objective, named_tasks, stated_objective
 from gateway.memory.learning.reading import conclude, propose, unread
+from gateway.memory.learning.retracted import is_joke
 from gateway.memory.learning.statements import stems
 from gateway.memory.planning.budget import time_zone
 from gateway.memory.types import Block, LeftOut, Offer
 from gateway.store.memory.conversations import Conversation
 from gateway.store.memory.jobs import Job
-from gateway.store.memory.messages import StoredMessage
+from gateway.store.memory.messages import StoredMessage, said_before
 from gateway.store.memory.notices import add_notice
 from gateway.store.memory.runs import end_runs, unanswered
 from gateway.store.memory.tasks import (
     Level,
     NewTask,
+    State,
     Task,
     add_task,
     get_task,
@@ -38,6 +40,7 @@ from gateway.store.memory.tasks import (
     save_task,
     tasks_named,
     tasks_of_day,
+    tasks_of_message,
 )
 
 log = structlog.get_logger(__name__)
@@ -99,13 +102,13 @@ class TaskKeeper:
                 save_task(connection, msgspec.structs.replace(task, days=[*task.days, today]))
         if not self._parts.settings.tasks:
             return []
+        changed = self._unsaid(connection, conversation, message)
         objective = stated_objective(text)
         stated = (
             stated_changes(text, [*tasks_of_day(connection, owner, today), *others])
             if objective is None
             else []
         )
-        changed: list[str] = []
         try:
             if objective is not None and objective.tasks:
                 changed.append(self._add_objective(connection, conversation, objective, message.seq))
@@ -233,6 +236,23 @@ class TaskKeeper:
             msgspec.structs.replace(task, state=change.op, message=message, updated_at=time.time()),
         )
         return task.id
+
+    def _unsaid(
+        self, connection: apsw.Connection, conversation: Conversation, message: StoredMessage
+    ) -> list[str]:
+        """Take back what the writer's message before changed if this one calls it a joke; return the tasks' ids."""
+        before = said_before(connection, message) if is_joke(message.text) else None
+        if before is None:
+            return []
+        unsaid = tasks_of_message(connection, conversation.owner, before.seq)
+        for task in unsaid:
+            added = task.state in ("open", "doing")
+            if added:
+                end_runs(connection, task.id, task.owner, time.time())
+            state: State = "cancelled" if added else "open"
+            changed = msgspec.structs.replace(task, state=state, message=message.seq, updated_at=time.time())
+            save_task(connection, changed)
+        return [task.id for task in unsaid]
 
     async def _lines(self, tasks: Sequence[Task], room: int) -> tuple[list[str], int]:
         """The lines that fit ``room`` tokens in their order, and the number of the others, which the last line says.

@@ -73,6 +73,13 @@ def live_fact(connection: apsw.Connection, owner: str, scope: tuple[Scope, str],
     )
 
 
+def facts_of_message(connection: apsw.Connection, owner: str, message: int) -> list[Fact]:
+    """The live facts that a message (``seq``) stated."""
+    return select(
+        connection, Fact, "facts WHERE owner = ? AND message = ? AND ended_at IS NULL", (owner, message)
+    )
+
+
 def end_fact(connection: apsw.Connection, fact: str, owner: str, *, now: float, reason: str) -> Fact:
     """Delete a fact: its live version ends. Raises NotFoundError."""
     live = get_fact(connection, fact, owner)

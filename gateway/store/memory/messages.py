@@ -97,6 +97,16 @@ def line_before(connection: apsw.Connection, message: str, conversation: str) ->
     return next((line for line in lines if line.endswith("?")), lines[0] if lines else "")
 
 
+def said_before(connection: apsw.Connection, message: StoredMessage) -> StoredMessage | None:
+    """The message that its writer sent before this one, in the same conversation."""
+    return select_one(
+        connection,
+        StoredMessage,
+        "messages WHERE conversation = ? AND seq < ? AND role = ? AND speaker = ? ORDER BY seq DESC LIMIT 1",
+        (message.conversation, message.seq, message.role, message.speaker),
+    )
+
+
 def reply_to(connection: apsw.Connection, message: StoredMessage) -> StoredMessage | None:
     """The reply to a message; None while it can still get one.
 

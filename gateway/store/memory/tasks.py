@@ -147,6 +147,11 @@ def tasks_named(connection: apsw.Connection, owner: str, names: Sequence[str]) -
     return _in_order(select(connection, Task, f"tasks WHERE {where}", (owner, as_json(names))))
 
 
+def tasks_of_message(connection: apsw.Connection, owner: str, message: int) -> list[Task]:
+    """The tasks whose last change a message (``seq``) caused."""
+    return select(connection, Task, "tasks WHERE owner = ? AND message = ?", (owner, message))
+
+
 def list_tasks(
     connection: apsw.Connection,
     owner: str,

@@ -90,6 +90,32 @@ async def test_plain_statements_need_no_model(client: Client, inference: Scripte
     assert (task["title"], task["state"]) == ("Pay rent", "done")
 
 
+async def test_what_was_not_meant_is_taken_back(client: Client) -> None:
+    """Facts and tasks are as they were before the message that its writer takes back, and only those."""
+    name = await start(client, kind="chat")
+    await say(client, name, "I live in Turin", reply=False)
+    await say(client, name, "I moved to Rome. I love opera", reply=False)
+    await say(client, name, "just kidding", reply=False)
+    assert await known(client) == {"home_city": "The user lives in Turin."}
+    await say(client, name, "I hate horror. Remind me to pay rent", reply=False)
+    await say(client, name, "ok maybe not hate. I love ghosts", reply=False)
+    assert set(await known(client)) == {"home_city", "preference: ghosts"}
+    await say(client, name, "I paid the rent", reply=False)
+    await say(client, name, "lol jk", reply=False)
+    await say(client, name, "Remind me to rob a bank", reply=False)
+    await say(client, name, "I'm only joking", reply=False)
+    tasks = (await client.get("/v1/tasks")).json()["data"]
+    assert {each["title"]: each["state"] for each in tasks} == {"Pay rent": "open", "Rob a bank": "cancelled"}
+
+
+async def test_speakers_take_back_only_their_own(client: Client) -> None:
+    name = await start(client, kind="channel")
+    await say(client, name, "I live in Turin", speaker="Ann", reply=False)
+    await say(client, name, "I live in Rome", speaker="Bob", reply=False)
+    await say(client, name, "just kidding", speaker="Ann", reply=False)
+    assert await known(client) == {"home_city: bob": "Bob lives in Rome."}
+
+
 async def test_what_failed_or_the_assistant_said_states_nothing(client: Client) -> None:
     name = await start(client)
     await say(client, name, "I live in Turin", failed=True, reply=False)
