@@ -18,7 +18,8 @@ from typing import Any, Literal, TypeVar, cast
 import msgspec
 from msgspec import Struct
 
-from gateway.base.told import Teller, Told
+from gateway.base.shaped import SHAPED, shaped_spans
+from gateway.base.told import CODE, Teller, Told
 
 MARK = "[redacted]"
 S = TypeVar("S", bound=Struct)
@@ -146,6 +147,8 @@ def take_secrets(text: str, asked: str = "") -> tuple[str, list[Removed]]:
             removed += found
             letters = _letters(text)
     text, found = _replaced(text, _RANDOM_NAME, _random_spans(text, letters))
+    removed += found
+    text, found = _replaced(text, SHAPED, ((*span, MARK) for span in shaped_spans(text, CODE)))
     removed += found
     lead = f"{asked}\n" if asked else ""
     spans = _TELLER.spans(lead + text, _letters(lead + text))

@@ -21,7 +21,7 @@ _LONGEST_QUESTION = 9  # words
 _SENTENCE = re.compile(r"\S.*?(?:[.!?…](?=\s)|$)", re.MULTILINE)
 _QUOTED = re.compile(r"""(?<!\w)(?:"([^"\n]{4,64})"|'([^'\n]{4,64})'(?!\w)|“([^”\n]{4,64})”)""")
 _TOKEN = re.compile(r"""[^\s"`“”,;()|→]+""")
-_CODE = re.compile(
+CODE = re.compile(
     r"""[{}\\]|;\s*$|\w[(\[]|\w=["']|[)\]][.;:]|==|::|!=|\breturn\b|^\s*[\w.\]]+\s=\s"""
     r"|^\s*(?:(?:def|class|const|var|export|assert|docker|git|pip|npm|kubectl)\s|from\s\S+\simport\s|import\s\w+$|let\s\w+\s="
     r"|for\s.*\sin\s.*:|if\s.*:$|\*/|[$/|])"
@@ -142,7 +142,7 @@ class Teller:
 
     def in_line(self, text: str, begin: int, end: int) -> Iterator[tuple[int, int, str]]:
         """:meth:`spans` of one line."""
-        if _CODE.search(text[begin:end]):
+        if CODE.search(text[begin:end]):
             return
         sentences = list(_SENTENCE.finditer(text, begin, end))
         asked = text[text.rfind("\n", 0, max(begin - 1, 0)) + 1 : max(begin - 1, 0)]
