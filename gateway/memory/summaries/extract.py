@@ -12,12 +12,12 @@ from itertools import pairwise
 from msgspec import Struct
 
 from gateway.memory.history import DECIDED, WEAK_WORDS
-from gateway.memory.summaries.items import SENTENCE_END, Sentences, items
+from gateway.memory.summaries.items import SENTENCE_END, Sentences, items, said_again
 from gateway.memory.summaries.keep import is_open_task
 from gateway.store.stop_words import STOP_WORDS
 
 # Version of the rules below, recorded with each extract.
-EXTRACT_VERSION = 3
+EXTRACT_VERSION = 4
 
 _GAP = "…"
 # A longer sentence is cut at a space, so that text without punctuation does not take all the room.
@@ -27,6 +27,7 @@ _PIECE = re.compile(rf"\S(?:.{{0,{_LONGEST - 2}}}\S(?!\S)|.{{0,{_LONGEST - 1}}})
 _TOGETHER = 120
 _SPEAKER = re.compile(r"([^\n:]{1,60}): ")
 _WORD = re.compile(r"[^\W\d_]{2,}")
+_DIGIT = re.compile(r"[0-9]")
 _ASSIGNED = re.compile(r"(?<![\w.])([A-Za-z_]\w+) *=(?![=>~])")
 # What a person says about themselves, in English and Vietnamese.
 _FIRST_PERSON = re.compile(
@@ -52,6 +53,22 @@ _SUPERSEDED_SHARE = 0.3
 _CHANGE = 6.0
 _SAME_WORDS = 2
 _SELDOM = 8
+# A line that corrects what was said right before, whatever its words.
+_FILLER = r"\W*(?:(?:ok|okay|well|hm+|oh|ah|o+ps|um+|à|ừ|ờ|ủa|mà)\W+)*"
+_CORRECTS = re.compile(
+    _FILLER
+    + r"(?:actually,? no|no,? (?:actually|wait)|wait,? no|scratch that|correction|make (?:it|that)|on second thought|"
+    r"(?:i )?changed my mind|i meant?\b|(?:không,? )?(?:nhầm|lộn)(?:\W|$)|à không|thôi\W|ý (?:là|mình|em|tôi))",
+    re.I,
+)
+# Only if it shares a word with that, or both have a number.
+_MAY_CORRECT = re.compile(
+    _FILLER
+    + r"(?:actually|sorry|no|nope|not|rather|they moved|(?:i |we )?(?:went|going|go) with|đổi|dời|không)\b|"
+    r"\b(?:actually|instead|now|then|thôi|rồi)\W*$",
+    re.I,
+)
+_LOOKS_BACK = 3  # sentences of people
 # Tokens that any sentence costs beside its own: without them the shortest sentences always win.
 _OVERHEAD = 6
 
@@ -81,7 +98,7 @@ def extract(
     assistant's. What a later decision is about is only picked with that decision, and a decision about something in the
     ``earlier`` text counts much. Returns "" when not even one sentence fits.
     """
-    pieces = list(_pieces(text, frozenset(speakers)))
+    pieces = list(_telling_pieces(text, frozenset(speakers), ours))
     room = most - 2 * cost(_GAP)
     label = max((cost(f"{name}: ") for name in speakers), default=0)
     kept: list[int] = []
@@ -130,6 +147,23 @@ def _pieces(text: str, speakers: frozenset[str]) -> Iterator[_Piece]:
             held = piece
     if held:
         yield held
+
+
+def _telling_pieces(text: str, speakers: frozenset[str], ours: Collection[str]) -> Iterator[_Piece]:
+    """The pieces without what the assistant says again and again."""
+    pieces = list(_pieces(text, speakers))
+    said: defaultdict[int, list[str]] = defaultdict(list)
+    for piece in pieces:
+        if piece.speaker in ours:
+            said[piece.line] += SENTENCE_END.split(text[piece.begin : piece.end])
+    phrases = said_again(list(said.values()))
+    for piece in pieces:
+        told = SENTENCE_END.split(text[piece.begin : piece.end]) if piece.speaker in ours else []
+        if (
+            2 * sum(len(each) for each in told if each.strip().casefold() in phrases)
+            <= piece.end - piece.begin
+        ):
+            yield piece
 
 
 def _by_worth(
@@ -190,11 +224,15 @@ def _superseded(
     before: defaultdict[str, list[int]] = defaultdict(list)
     assigned: dict[str, int] = {}
     found: dict[int, int] = {}
+    said: list[int] = []  # by people
     for number, piece in enumerate(pieces):
         seldom = [word for word in words[number] if counts[word] <= _SELDOM]
         if piece.speaker not in ours and DECIDED.search(text, piece.begin, piece.end):
             same = Counter(earlier for word in seldom for earlier in before[word])
             found |= {earlier: number for earlier, shared in same.items() if shared >= _SAME_WORDS}
+        if piece.speaker and piece.speaker not in ours:
+            found |= dict.fromkeys(_corrected(text, pieces, words, said, number), number)
+            said.append(number)
         for match in _ASSIGNED.finditer(text, piece.begin, piece.end):
             if match[1] in assigned:
                 found[assigned[match[1]]] = number
@@ -202,6 +240,26 @@ def _superseded(
         for word in seldom:
             before[word].append(number)
     return {number: last for number, last in found.items() if last != number}
+
+
+def _corrected(
+    text: str, pieces: Sequence[_Piece], words: Sequence[set[str]], said: Sequence[int], number: int
+) -> list[int]:
+    """The pieces among those ``said`` before that piece ``number`` corrects."""
+    begin, end = pieces[number].begin, pieces[number].end
+    if not said:
+        return []
+    if _CORRECTS.match(text, begin, end):
+        return [said[-1]]
+    if not _MAY_CORRECT.search(text[begin:end]):
+        return []
+    numbers = bool(_DIGIT.search(text, begin, end))
+    return [
+        each
+        for each in said[-_LOOKS_BACK:]
+        if words[each] & words[number]
+        or (numbers and each == said[-1] and _DIGIT.search(text, pieces[each].begin, pieces[each].end))
+    ][-1:]
 
 
 def _changes(

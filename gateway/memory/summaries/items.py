@@ -59,6 +59,12 @@ class Items(Struct, frozen=True):
         ]
 
 
+def said_again(lines: Sequence[Sequence[str]]) -> frozenset[str]:
+    """The sentences that at least two lines and half of them have, which tell nothing: a model's usual phrases."""
+    counts = Counter(each for line in lines for each in {sentence.strip().casefold() for sentence in line})
+    return frozenset(each for each, count in counts.items() if count > 1 and 2 * count >= len(lines))
+
+
 class Sentences:
     """The sentences of a text, as offsets (``spans``) and by number."""
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence, Set
 from msgspec import Struct
 
 from gateway.base.stems import stem
-from gateway.memory.summaries.items import SENTENCE_END, Sentences, contains, items
+from gateway.memory.summaries.items import SENTENCE_END, Sentences, contains, items, said_again
 
 _OPEN_TASK = re.compile(r"\b(?:TODO|FIXME)\b|(?<!\w)\[ \]", re.I)
 _LONGEST_PIN = 240
@@ -57,6 +57,7 @@ def check(
 
     Items of the source that the extract ``wanted`` has are pinned first, and only these can be lost.
     """
+    source = _without_phrases(source)
     found, sentences = items(source, speakers), Sentences(source)
     by_users = items(_ASSISTANT_LINE.sub(lambda line: " " * len(line[0]), source), speakers).places
     places = found.places | by_users
@@ -84,6 +85,22 @@ def check(
     told = sum(contains(summary, item) for item in due)
     vapid = told < len(due) * _LEAST_TOLD if len(due) > _FEW else not (told or _shares_words(source, summary))
     return SourceCheck(pins, lost, 1.0 - len(lost) / max(1, len(due), len(lost)), vapid)
+
+
+def _without_phrases(source: str) -> str:
+    """Blanks in place of what the assistant says again and again."""
+    said = [SENTENCE_END.split(line.partition(": ")[2]) for line in _ASSISTANT_LINE.findall(source)]
+    phrases = said_again(said)
+    if not phrases:
+        return source
+
+    def blanked(line: re.Match[str]) -> str:
+        text = line[0]
+        for each in SENTENCE_END.split(text.partition(": ")[2]):
+            text = text.replace(each, " " * len(each)) if each.strip().casefold() in phrases else text
+        return text
+
+    return _ASSISTANT_LINE.sub(blanked, source)
 
 
 def _shares_words(source: str, summary: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -231,3 +232,55 @@ def test_a_decision_about_what_an_earlier_summary_says_is_kept() -> None:
     earlier = "User: the opening hours are from 6 …"
     assert "from 5" not in extract(text, 30, words, ("User",))
     assert "from 5" in extract(text, 30, words, ("User",), earlier=earlier)
+
+
+@pytest.mark.parametrize(
+    ("plan", "change"),
+    [
+        ("we decided on a red boat with 2 masts", "actually no, we take the blue kayak"),
+        ("max retries of the loader should be 3", "hmm make that 5"),
+        ("the big cake costs 38 pounds at the corner shop", "went with the small one, 24 pounds"),
+        ("the hall costs 120 for the evening", "no, 95 on the phone"),
+        ("tuần này bán được 142 máy lọc nước", "à nhầm, 124 máy"),
+        ("họp ở phòng 402 sáng thứ tư", "đổi qua phòng 305 rồi"),
+    ],
+)
+def test_a_correction_right_after_a_line_needs_no_words_of_it(plan: str, change: str) -> None:
+    """What it corrects is never shown without it; without room for both, only the correction may be."""
+    talk = "\n".join(f"User: Trâm sold {n * 7} boats to Duy{n} in Huế." for n in range(11, 18))
+    text = f"User: {plan}\nAssistant: I see.\nUser: {change}\n{talk}"
+    shown = [extract(text, room, words, ("User", "Assistant")) for room in range(4, 90)]
+    assert all(change in each for each in shown if plan in each)
+    assert plan in shown[-1] and change in shown[-1]
+    assert any(plan not in each for each in shown)
+
+
+def test_what_only_begins_like_a_correction_corrects_nothing() -> None:
+    late = "actually the weather over there was rather mild and fine, or so it seemed to us."
+    text = f"User: Duy lives in Huế with 3 cats and 2 dogs.\nUser: {late}\nUser: Rex barks."
+    assert any(
+        "3 cats" in each and "weather" not in each
+        for each in (extract(text, room, words, ("User",)) for room in range(8, 40))
+    )
+
+
+USUAL = [
+    "Hello! I am the model ofhearth2. Run `hearth pull` for another one.",
+    "I am the model ofhearth2. Run `hearth pull` for another one.",
+    "You are welcome. I am the model ofhearth2. Run `hearth pull` for another one.",
+]
+
+
+def test_what_the_assistant_says_again_and_again_is_no_content() -> None:
+    """It is neither picked nor pinned; what it says once is."""
+    talk = "\n".join(
+        f"User: My cat Mia eats {n} mice.\nAssistant: {each}" for n, each in enumerate(USUAL, 17)
+    )
+    assert "hearth pull" not in extract(talk, 200, words, ("User", "Assistant"))
+    kept = check(talk, "The cat Mia eats 17, 18 and then 19 mice.", room=50, cost=words)
+    assert kept.pins == [] and kept.lost == [] and not kept.vapid
+    once = f"{talk}\nAssistant: The train leaves at 18:45."
+    assert check(once, "Mia eats 17, 18 and 19 mice.", room=50, cost=words).pins == [
+        "Assistant: The train leaves at 18:45."
+    ]
+    assert "18:45" in extract(once, 200, words, ("User", "Assistant"))
