@@ -45,6 +45,10 @@ _ADDED = tuple(
         rf"(?P<what>.*{_DATED}.*)",
         rf"nhắc {SUBJECT_VI} (?:(?:là|phải|nhớ|việc) )*(?P<what>(?!lại|đến|tới).+)",
         rf"đừng để {SUBJECT_VI} quên (?P<what>.+)",
+        # Typed without marks.
+        r"(?:nho )?nhac (?:minh|toi|tui|em|anh|chi) (?:(?:la|phai|nho|viec) )*(?P<what>(?!lai|den|toi\b).+)",
+        r"dung de (?:minh|toi|tui|em|anh|chi) quen (?P<what>.+)",
+        r"them viec\s*:?\s*(?P<what>.+)",
         r"(?:thêm việc|việc cần làm|thêm vào danh sách)\s*:?\s*(?P<what>.+)",
         rf"{SUBJECT_VI} (?:phải|cần) (?P<what>.*{_DATED}.*)",
     )
@@ -109,8 +113,8 @@ _WORDINGS: dict[Literal["cancelled", "waiting", "doing", "done"], tuple[str, ...
         r"(?: now| already| finally| all)* "
         r"(?P<verb>done|finished|completed?|sorted|handled|over|\w+(?:ed|en|id|nt|ght))(?(passive)(?:[ ,].*)?|"
         r"(?:,.*| (?:to|for|at|on|in|by|via|with|now|today|yesterday|this|last|already|off)\b.*)?)",
-        r"(?P<what>.+?) (?P<verb>xong)(?: rồi| xuôi)?(?: (?:hôm|sáng|trưa|chiều|tối) (?:qua|nay|kia))?(?:,.*)?",
-        r"(?P<what>.+?) rồi(?:,.*)?",
+        r"(?P<what>.+?) (?P<verb>xong)(?: r[ồo]i| xuôi)?(?: (?:hôm|sáng|trưa|chiều|tối) (?:qua|nay|kia))?(?:,.*)?",
+        r"(?P<what>.+?) r[ồo]i(?:,.*)?",
     ),
 }
 _STATES = [

@@ -77,6 +77,13 @@ _REACTION = re.compile(
     rf"{SUBJECT_VI}(?: rất)? (?:thích|yêu|mê|ghét))\b",
     re.I,
 )
+# What the writer did, rather than what somebody said.
+_OWN_MESSAGE = re.compile(
+    r"(?:^|(?<=[,;.!] )|(?<=\band ))\W*(?:ok(?:ay)? )?(?:i|we)(?:['’]?ve| have)? (?:just |already |finally )?"
+    r"(?:wrote|written|texted|emailed|posted)(?: (?:it|them|him|her))?"
+    r"(?=[,.!]|$| to\b(?! \w+ (?:that|he|she|they|i)\b))",
+    re.I,
+)
 _INTRODUCING = re.compile(
     r"^\W*(?:(?:hi|ok|so|well|sorry)\W+)*(?:fyi|ps|note|typo|correction|update|info|"
     r"intro|context|btw|for context|quick intro)\W*$",
@@ -122,7 +129,8 @@ def _clauses(sentence: str, cut: re.Pattern[str]) -> Iterator[PlainClause]:
     if asks and not polite:
         first = next((at for at, clause in enumerate(clauses) if at and _ASKS.search(clause)), 0)
         clauses = clauses[:first]
-    if len(clauses) > _MOST_CLAUSES or REPORTED.search("".join(clauses)):
+    judged = _OWN_MESSAGE.sub(" … ", "".join(clauses)) if cut is _TASK_CUT else "".join(clauses)
+    if len(clauses) > _MOST_CLAUSES or REPORTED.search(judged):
         return
     for at, clause in enumerate(clauses):
         before = "".join(clauses[:at])

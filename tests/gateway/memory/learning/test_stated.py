@@ -109,6 +109,13 @@ OPEN = [task(1, "Buy the tickets"), task(2, "Mow the lawn"), task(3, "Nộp báo
         ("the tickets are done, in norwegian and english", ["done 1"]),
         ("remind me on Friday that the bins go out", ["add The bins go out"]),
         ("thôi bỏ vụ báo cáo thuế đi", ["cancelled 3"]),
+        ("nhac minh mua qua cho me truoc 10/12", ["add Mua qua cho me truoc 10/12"]),
+        ("dung de em quen tra sach nha", ["add Tra sach"]),
+        ("I wrote to Petra, the lawn is mowed", ["done 2"]),
+        ("Petra wrote that the lawn is mowed", []),
+        ("I wrote the lawn is mowed", []),
+        ("she emailed, the lawn is mowed", []),
+        ("I wrote to Petra that I bought the tickets", []),
     ],
 )
 def test_tasks_change_by_plain_words(text: str, changes: list[str]) -> None:
