@@ -299,7 +299,9 @@ def _joined(text: str, pieces: list[_Piece], kept: list[int]) -> str:
     before, speaker = -1, ""
     for number in kept:
         piece = pieces[number]
-        if number != before + 1 and (not parts or not parts[-1].endswith(_GAP)):
+        # Lines of the assistant that say nothing new are no pieces.
+        follows = number == before + 1 and piece.line <= (pieces[before].line if kept[0] != number else 0) + 1
+        if not follows and (not parts or not parts[-1].endswith(_GAP)):
             parts.append(_GAP)
         if piece.speaker != speaker:
             parts.append(f"\n{piece.speaker}:")

@@ -7,6 +7,7 @@ summary lost, the sentence of the source that has it is pinned to it verbatim, a
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable, Sequence, Set
 
 from msgspec import Struct
@@ -20,6 +21,13 @@ _LONGEST_PIN = 240
 _LEAST_TOLD = 0.25
 _FEW = 3
 _WORD = re.compile(r"[^\W\d_]{4,}")
+_ANY_WORD = re.compile(r"[^\W\d_]+")
+# "User said:"
+_TOLD_BY = re.compile(r"[^\W\d_][\w'’-]*(?: \w+){0,2}: |\b(?:User|Assistant|said|asked|says)\b")
+# Without its marks.
+_SYLLABLE = re.compile(
+    r"(?:ngh?|[cgknptk]h|tr|gi|qu|[bcdghklmnprstvx])?[aeiouy]{1,3}(?:ch|ng|nh|[cmnpt])?", re.I
+)
 _ASSISTANT_LINE = re.compile(r"^Assistant: .*$", re.M)
 # Where a clause ends, with a space after it: "18:45" is one number.
 _CLAUSE_END = re.compile(r"[,;:]\s|\s(?:and|but|while|và|còn|nhưng)\s", re.I)
@@ -113,12 +121,31 @@ def _stems(text: str) -> Set[str]:
     return {stem(word) for word in _WORD.findall(text)}
 
 
+def is_garbled(source_stems: Set[str], sentence: str) -> bool:
+    """Whether a Vietnamese sentence has a word that is neither the source's nor a Vietnamese syllable.
+
+    Small models put pieces of English words into it ("hạn là threads năm").
+    """
+    words = _ANY_WORD.findall(_TOLD_BY.sub("", sentence))
+    marked = sum(not word.isascii() for word in words)
+    if marked < _FEW or 3 * marked < len(words):
+        return False
+    return any(stem(word) not in source_stems and not _SYLLABLE.fullmatch(_unmarked(word)) for word in words)
+
+
+def _unmarked(word: str) -> str:
+    plain = unicodedata.normalize("NFKD", word.casefold().replace("đ", "d"))
+    return "".join(letter for letter in plain if not unicodedata.combining(letter))
+
+
 def supported(lines: Sequence[str], summary: str) -> str:
-    """``summary`` without sentences that are repeated, :func:`invented`, of another, or have a :func:`wrong_pair`."""
+    """``summary`` without sentences that are repeated, :func:`invented`, of another, :func:`is_garbled`, or have a
+    :func:`wrong_pair`."""
     whole, names, sentences = _normalized("\n".join(lines)), _names(lines), Sentences(summary)
     ends = [*(begin for begin, _ in sentences.spans[1:]), len(summary)]
     told = [summary[begin:end] for (begin, _), end in zip(sentences.spans, ends, strict=True)]
     spoken = [(line, _stems(line)) for line in lines]
+    all_stems = {stem(word) for line in lines for word in _ANY_WORD.findall(line)}
     new = {each.strip().casefold(): each for each in reversed(told)}  # the first of equal ones
     return "".join(
         each
@@ -127,6 +154,7 @@ def supported(lines: Sequence[str], summary: str) -> str:
         and not _invented(whole, each)
         and _wrong_pair(lines, names, each) is None
         and not _is_of_another(spoken, each)
+        and not is_garbled(all_stems, each)
     ).strip()
 
 

@@ -284,3 +284,40 @@ def test_what_the_assistant_says_again_and_again_is_no_content() -> None:
         "Assistant: The train leaves at 18:45."
     ]
     assert "18:45" in extract(once, 200, words, ("User", "Assistant"))
+
+
+VIETNAMESE = [
+    "User: Em cần viết báo cáo tuần, hạn là thứ năm, gửi qua Zalo cho anh Tuấn bên marketing.",
+    "User: Tuần này bán được nhiều máy lọc nước.",
+]
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "User said: Em cần viết báo cáo tuần, hạn là threads năm.",
+        "User said: Em c license viết báo cáo tuần cho anh Tuấn.",
+        "Tu without này bán được nhiều máy lọc nước.",
+    ],
+)
+def test_a_vietnamese_sentence_with_pieces_of_other_words_is_dropped(sentence: str) -> None:
+    assert supported(VIETNAMESE, sentence) == ""
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Người dùng phải viết báo cáo tuần trước thứ năm.",
+        "User said: gửi báo cáo qua Zalo cho anh Tuấn bên marketing.",
+        "Báo cáo của người dùng nghiêng về doanh số, khuyến mãi, quỹ, giếng và xoong.",
+        "The user has to write a weekly report for Tuấn.",
+        "User asked: bán được bao nhiêu máy?",
+    ],
+)
+def test_other_sentences_about_vietnamese_stay(sentence: str) -> None:
+    assert supported(VIETNAMESE, sentence) == sentence
+
+
+def test_lines_with_a_left_out_reply_between_them_are_apart() -> None:
+    talk = "\n".join(f"User: Mia eats {n} mice\nAssistant: I see that. As usual." for n in range(17, 20))
+    assert extract(talk, 99, words, ("User", "Assistant")).count("…") >= 2
