@@ -79,11 +79,7 @@ async def thought_settings(services: Services, body: Struct) -> dict[str, Any]:
         asks = any(value is not False for value in wanted.values())
         if asks and not known and not (template.thinks and wanted.get("enable_thinking")):
             ignore(field)
-    try:
-        msgspec.convert(variables, Variables)
-    except msgspec.ValidationError:
-        problem = "send at most 16 variables, whose values are truth values, numbers and texts of letters and digits"
-        raise invalid("chat_template_kwargs", problem) from None
+    _check_variables(variables)
     thinking = dict(sent["thinking"] or {})
     budget = thinking.pop("budget_tokens", None)
     if budget is not None and not (isinstance(budget, int) and 0 <= budget <= 1_048_576):
@@ -118,7 +114,17 @@ def _wishes(sent: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     given = sent["chat_template_kwargs"] or {}
     if reserved := RESERVED_VARIABLES.intersection(given):
         raise invalid(f"chat_template_kwargs.{min(reserved)}", "the request itself sets it")
+    _check_variables(dict.fromkeys(given))  # the names, which the reply's header may have
     return wishes + [(f"chat_template_kwargs.{name}", {name: value}) for name, value in given.items()]
+
+
+def _check_variables(variables: dict[str, Any]) -> None:
+    """Raises InvalidRequestError for names and values that a template does not take."""
+    try:
+        msgspec.convert(variables, Variables)
+    except msgspec.ValidationError:
+        problem = "send at most 16 variables, whose values are truth values, numbers and texts of letters and digits"
+        raise invalid("chat_template_kwargs", problem) from None
 
 
 def _switch(on: bool) -> dict[str, Any]:

@@ -225,6 +225,8 @@ async def test_samplers_that_are_left_out_are_switched_off(
         ({"guided_choice": "a"}, "guided_choice"),
         ({"guided_choice": ["a"], "grammar": 'root ::= "b"'}, "guided_choice"),
         ({"chat_template_kwargs": {"messages": []}}, "chat_template_kwargs.messages"),
+        ({"chat_template_kwargs": {"größe\n": None}}, "chat_template_kwargs"),
+        ({"chat_template_kwargs": dict.fromkeys("abcdefghijklmnopq")}, "chat_template_kwargs"),
     ],
 )
 async def test_what_would_change_the_reply_is_refused(
