@@ -3,7 +3,8 @@
     python3 deploy/install.py --venv .venv --lock requirements.lock
 
 `--packages-only` omits this project, which an image installs in a step of its own. CMAKE_ARGS and CXXFLAGS in the
-environment are build options of llama.cpp, which is compiled once, in 2 to 5 minutes; pip caches the result.
+environment are build options of llama.cpp, which is compiled once, in 2 to 5 minutes; pip caches the result. A wheel of
+it in a folder of PIP_FIND_LINKS, compiled on another machine of the same kind, is installed instead.
 Uses the standard library alone, because nothing else is installed yet.
 """
 
@@ -71,9 +72,14 @@ def requirement(lock: Path, name: str) -> str:
     return found.group().rstrip("\\ ") + "\n"
 
 
+def pinned(lock: Path, name: str) -> str:
+    """The version of a package in a lock file."""
+    return requirement(lock, name).split("==")[1].split()[0]
+
+
 def installed(python: Path, lock: Path, name: str) -> bool:
     """Whether the environment has the pinned version of a package."""
-    version = requirement(lock, name).split("==")[1].split()[0]
+    version = pinned(lock, name)
     probe = f"import importlib.metadata as m; print(m.version('{name}'))"
     return subprocess.run([python, "-c", probe], capture_output=True, text=True).stdout.strip() == version
 
@@ -101,7 +107,7 @@ def install_one(python: Path, lock: Path, name: str, *options: str) -> Iterator[
 
 def install_llama(python: Path, lock: Path) -> None:
     """Install llama-cpp-python, from pip's cache if it has been compiled before."""
-    if installed(python, lock, COMPILED):
+    if installed(python, lock, COMPILED) or install_wheel(python, lock):
         return
     print("llama.cpp: fetching", flush=True)
     started = time.monotonic()
@@ -109,6 +115,23 @@ def install_llama(python: Path, lock: Path) -> None:
     for line in install_one(python, lock, COMPILED, "-v", "--build-constraint", str(CONSTRAINTS)):
         progress.line(line)
     progress.end(f"llama.cpp: installed after {time.monotonic() - started:.0f} s")
+
+
+def install_wheel(python: Path, lock: Path) -> bool:
+    """Install a wheel of llama-cpp-python from PIP_FIND_LINKS; False if there is none that fits this machine.
+
+    The lock has the hash of the sources alone, so pip would never take it.
+    """
+    pattern = f"{COMPILED.replace('-', '_')}-{pinned(lock, COMPILED)}-*.whl"
+    for folder in os.environ.get("PIP_FIND_LINKS", "").split():
+        for wheel in sorted(Path(folder).glob(pattern)):
+            try:
+                run([str(python), "-m", "pip", "install", "--no-deps", "--no-index", str(wheel)])
+            except InstallError:  # of another kind of machine
+                continue
+            print(f"llama.cpp: installed from {wheel}", flush=True)
+            return True
+    return False
 
 
 class Progress:

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from gateway.api.parsing.fields import ignore, invalid
+from gateway.api.parsing.fields import ThoughtFields, ignore, invalid
 from gateway.api.services import Services
 from gateway.models.gguf_header import chat_template
 from model_host.protocol import RESERVED_VARIABLES, Variables
@@ -57,8 +57,9 @@ async def served_template(services: Services) -> Template:
 
 
 def thinks(body: Struct) -> bool:
-    """Whether ``body`` asks for thoughts with Anthropic's ``thinking``."""
-    return (getattr(body, "thinking", None) or {}).get("type") in ("enabled", "adaptive")
+    """Whether ``body`` asks for thoughts, so that they are shown."""
+    thinking: dict[str, Any] = getattr(body, "thinking", None) or {}
+    return thinking.get("type") in ("enabled", "adaptive") or bool(getattr(body, "think", None))
 
 
 async def thought_settings(services: Services, body: Struct) -> dict[str, Any]:
@@ -66,7 +67,8 @@ async def thought_settings(services: Services, body: Struct) -> dict[str, Any]:
 
     The reply's header names those that the template does not know. Raises InvalidRequestError.
     """
-    sent: dict[str, Any] = {name: getattr(body, name, None) for name in _FIELDS}
+    sent: dict[str, Any] = {name: getattr(body, name, None) for name in ThoughtFields.__struct_fields__}
+    sent["output_config.effort"] = getattr(body, "effort", None)  # Anthropic's
     if not any(sent.values()) and sent["think"] is None:
         return {}
     template = await served_template(services)
@@ -76,8 +78,8 @@ async def thought_settings(services: Services, body: Struct) -> dict[str, Any]:
         variables |= known
         asks = any(value is not False for value in wanted.values())
         if asks and not known and not (template.thinks and wanted.get("enable_thinking")):
-            anthropic = field == "reasoning_effort" and hasattr(body, "output_config")
-            ignore("output_config.effort" if anthropic else field)
+            ignore(field)
+    _check_variables(variables)
     thinking = dict(sent["thinking"] or {})
     budget = thinking.pop("budget_tokens", None)
     if budget is not None and not (isinstance(budget, int) and 0 <= budget <= 1_048_576):
@@ -89,14 +91,12 @@ async def thought_settings(services: Services, body: Struct) -> dict[str, Any]:
     return {"template_variables": variables, "thought_tokens": budget}
 
 
-_FIELDS = ("chat_template_kwargs", "think", "thinking", "reasoning", "reasoning_effort")
-
-
 def _wishes(sent: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     """The variables that each field asks for; one that comes later wins."""
     wishes = []
-    if effort := sent["reasoning_effort"]:
-        wishes.append(("reasoning_effort", _effort(effort)))
+    for field in ("reasoning_effort", "output_config.effort"):
+        if effort := sent[field]:
+            wishes.append((field, _effort(effort)))
     reasoning = sent["reasoning"] or {}
     if reasoning.keys() - {"effort", "enabled"}:
         ignore("reasoning")
@@ -114,12 +114,17 @@ def _wishes(sent: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     given = sent["chat_template_kwargs"] or {}
     if reserved := RESERVED_VARIABLES.intersection(given):
         raise invalid(f"chat_template_kwargs.{min(reserved)}", "the request itself sets it")
+    _check_variables(dict.fromkeys(given))  # the names, which the reply's header may have
+    return wishes + [(f"chat_template_kwargs.{name}", {name: value}) for name, value in given.items()]
+
+
+def _check_variables(variables: dict[str, Any]) -> None:
+    """Raises InvalidRequestError for names and values that a template does not take."""
     try:
-        msgspec.convert(given, Variables)
+        msgspec.convert(variables, Variables)
     except msgspec.ValidationError:
         problem = "send at most 16 variables, whose values are truth values, numbers and texts of letters and digits"
         raise invalid("chat_template_kwargs", problem) from None
-    return wishes + [(f"chat_template_kwargs.{name}", {name: value}) for name, value in given.items()]
 
 
 def _switch(on: bool) -> dict[str, Any]:

@@ -8,7 +8,8 @@ const BULLET = /^\s{0,3}[-*+]\s+(.*)$/;
 const NUMBER = /^\s{0,3}(\d{1,9})[.)]\s+(.*)$/;
 const HEADING = /^\s{0,3}#{1,6}\s+(.*)$/;
 const ROW = /^\s{0,3}\|.*\|\s*$/;
-const RULE = /^[\s|:-]*-[\s|:-]*$/;
+const OPEN_ROW = /\|/; // without the pipes at both ends
+const RULE = /^(?=.*-)[\s|:-]*$/;
 const INLINE = /``([^\n]+?)``|`([^`\n]+)`|\*\*(?=\S)([^*\n]+)\*\*|\[(\d{1,3})\]/g;
 
 /** Renders a text. `cite(n)` makes the node of a marker `[n]`; null leaves the marker as text. */
@@ -31,7 +32,9 @@ function block(lines, at, cite) {
   if (BULLET.test(line)) return list(lines, at, BULLET, () => h("ul"), cite);
   const number = NUMBER.exec(line);
   if (number) return list(lines, at, NUMBER, () => h("ol", { start: number[1] }), cite);
-  if (ROW.test(line) && ROW.test(lines[at + 1] ?? "")) return table(lines, at, cite);
+  const next = lines[at + 1] ?? "";
+  if (ROW.test(line) && ROW.test(next)) return table(lines, at, ROW, cite);
+  if (OPEN_ROW.test(line) && OPEN_ROW.test(next) && RULE.test(next)) return table(lines, at, OPEN_ROW, cite);
   const heading = HEADING.exec(line);
   if (heading) return [h("p", { class: "heading" }, ...inline(heading[1], cite)), at + 1];
   let end = at + 1;
@@ -69,17 +72,18 @@ function list(lines, at, form, make, cite) {
   return [element, end];
 }
 
-/** Rows of cells between pipes; those above a rule of dashes are the head. */
-function table(lines, at, cite) {
+/** Rows of cells between pipes; a rule of dashes below the first one makes that the head. */
+function table(lines, at, row, cite) {
   const element = h("table");
   let end = at;
-  for (; end < lines.length && ROW.test(lines[end]); end += 1) {
-    if (RULE.test(lines[end])) {
+  for (; end < lines.length && row.test(lines[end]); end += 1) {
+    if (end === at + 1 && RULE.test(lines[end])) {
       for (const cell of element.querySelectorAll("td")) cell.replaceWith(h("th", {}, ...cell.childNodes));
       continue;
     }
-    const cells = lines[end].trim().slice(1, -1).split("|");
-    element.append(h("tr", {}, ...cells.map((cell) => h("td", {}, ...inline(cell.trim(), cite)))));
+    const cells = lines[end].trim().replace(/^\|/, "").replace(/(?<!\\)\|$/, "").split(/(?<!\\)\|/);
+    const texts = cells.map((cell) => cell.trim().replaceAll("\\|", "|"));
+    element.append(h("tr", {}, ...texts.map((cell) => h("td", {}, ...inline(cell, cite)))));
   }
   return [element, end];
 }

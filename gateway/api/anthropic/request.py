@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
-from gateway.api.parsing.fields import Body, CallId, User, ignore, invalid
+from gateway.api.parsing.fields import Body, CallId, ThoughtFields, User, ignore, invalid
 from model_host.protocol import Message, StopString, Tool, ToolCall, ToolName, Unit
 
 
@@ -93,7 +93,7 @@ class OutputConfig(Body, frozen=True):
     effort: str | None = None
 
 
-class CountTokensBody(Body, frozen=True, kw_only=True):
+class CountTokensBody(ThoughtFields, frozen=True, kw_only=True):
     """POST /v1/messages/count_tokens: the parts of a prompt."""
 
     model: Annotated[str, Meta(min_length=1, max_length=512)]
@@ -102,10 +102,9 @@ class CountTokensBody(Body, frozen=True, kw_only=True):
     tools: Annotated[list[AnthropicTool], Meta(max_length=128)] | None = None
     tool_choice: ToolChoice | None = None
     output_config: OutputConfig | None = None
-    thinking: dict[str, Any] | None = None
 
     @property
-    def reasoning_effort(self) -> str | None:
+    def effort(self) -> str | None:
         return self.output_config.effort if self.output_config is not None else None
 
     @property
@@ -137,6 +136,14 @@ class MessagesBody(CountTokensBody, frozen=True, kw_only=True):
     top_p: Unit | None = None
     stream: bool | None = None
     metadata: Metadata | None = None
+
+    @classmethod
+    def prepare(cls, fields: dict[str, Any]) -> None:
+        super().prepare(fields)
+        metadata = fields.get("metadata")
+        if isinstance(metadata, dict) and (others := metadata.keys() - {"user_id"}):
+            fields["metadata"] = {name: value for name, value in metadata.items() if name not in others}
+            ignore("metadata")
 
 
 _CHOICES: dict[type[ToolChoice], str] = {AutoTool: "auto", AnyTool: "required", NoTool: "none"}

@@ -199,8 +199,11 @@ async def count_tokens(request: ApiRequest) -> TokenCount:
     services = request.services
     body = await read_body(request, CountTokensBody)
     check_model(services, body.model)
-    if thinks(body) or body.reasoning_effort:
-        ignore("thinking")
+    for name in ("chat_template_kwargs", "think", "thinking", "reasoning", "reasoning_effort"):
+        if getattr(body, name):
+            ignore(name)
+    if body.effort:
+        ignore("output_config.effort")
     counting = services.inference.count_prompt(host_messages(body), tools=host_tools(body))
     return TokenCount(await until_disconnect(request.receive, counting))
 

@@ -8,7 +8,15 @@ import msgspec
 from msgspec import Meta, Struct
 
 from gateway.api.openai.bodies import TopLogprobs
-from gateway.api.parsing.fields import Body, CallId, SamplingFields, ignore, invalid, sampling_of
+from gateway.api.parsing.fields import (
+    Body,
+    CallId,
+    SamplingFields,
+    ThoughtFields,
+    ignore,
+    invalid,
+    sampling_of,
+)
 from model_host.protocol import Message, Sampling, StopString, Tool, ToolCall, ToolName
 
 MAX_LAST_N = 8192  # of model_host.protocol.Sampling.penalty_last_n
@@ -92,7 +100,7 @@ class OllamaTool(Body, frozen=True):
     function: OllamaFunction
 
 
-class GenerationBody(Body, frozen=True, kw_only=True):
+class GenerationBody(ThoughtFields, frozen=True, kw_only=True):
     """The fields that chat and generate share. ``stream`` defaults to true."""
 
     model: ModelName
@@ -102,7 +110,6 @@ class GenerationBody(Body, frozen=True, kw_only=True):
     keep_alive: float | str | None = None
     logprobs: bool | None = None
     top_logprobs: TopLogprobs | None = None
-    think: bool | str | None = None
 
     @property
     def json_schema(self) -> dict[str, Any] | None:

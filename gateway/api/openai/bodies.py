@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import Meta
 from msgspec.structs import replace
 
 from gateway.api.parsing.fields import (
     Body,
+    HintFields,
     SamplingFields,
     User,
     invalid,
     parse_keep_alive,
     sampling_of,
+    set_field,
     unsupported,
 )
 from gateway.api.parsing.json_faults import NO_OBJECT, json_object
@@ -28,24 +30,32 @@ Grammar = Annotated[str, Meta(min_length=1, max_length=262_144)]
 
 _SEEDS = 2**32 - 1
 _BANNED = -1000.0
-# Other servers' names of fields.
-ALIASES = {
-    "repetition_penalty": "repeat_penalty",
-    "repeat_last_n": "penalty_last_n",
-    "n_predict": "max_tokens",
-    "max_new_tokens": "max_tokens",
-    "sampler_seed": "seed",
-    "stopping_strings": "stop",
-    "typical": "typical_p",
-    "typ_p": "typical_p",
-    "guided_grammar": "grammar",
-    "enable_thinking": "think",
+# Samplers as llama-server names them, in this server's order, which is that server's too: the values that switch each
+# off, its letter, and other names of it.
+_SAMPLERS: dict[str, tuple[dict[str, float], str]] = {
+    "penalties": ({"repeat_penalty": 1.0, "presence_penalty": 0.0, "frequency_penalty": 0.0}, "e"),
+    "dry": ({}, "d"),
+    "top_n_sigma": ({}, "s"),
+    "top_k": ({"top_k": 0}, "k"),
+    "typ_p": ({"typical_p": 1.0}, "y"),
+    "top_p": ({"top_p": 1.0}, "p"),
+    "min_p": ({"min_p": 0.0}, "m"),
+    "xtc": ({"xtc_probability": 0.0}, "x"),
+    "temperature": ({"temperature": 1.0}, "t"),
+}
+_SAMPLER_NAMES = {letter: name for name, (_, letter) in _SAMPLERS.items()} | {
+    "typical_p": "typ_p",
+    "typical": "typ_p",
+    "temp": "temperature",
+    "top-k": "top_k",
+    "top-p": "top_p",
+    "min-p": "min_p",
 }
 # Values with which other servers' clients leave a field at its default.
 _DEFAULTS = {"seed": -1, "max_tokens": -1, "max_completion_tokens": -1, "max_output_tokens": -1}
 
 
-class GenerationFields(SamplingFields, frozen=True, kw_only=True):
+class GenerationFields(SamplingFields, HintFields, frozen=True, kw_only=True):
     """The fields of every body. ``top_k``, ``min_p`` and ``repeat_penalty`` are not in OpenAI's API.
 
     The sampling defaults are those of ``model_host.protocol.Sampling`` (temperature 0.7, top_p 0.95, top_k 64), not
@@ -63,12 +73,21 @@ class GenerationFields(SamplingFields, frozen=True, kw_only=True):
     penalty_last_n: Annotated[int, Meta(ge=0, le=8192)] | None = None  # tokens that the penalties consider
     logit_bias: Annotated[dict[TokenId, Bias], Meta(max_length=1024)] | None = None
     min_tokens: Annotated[int, Meta(ge=0, le=1_048_576)] | None = None
+    aliases: ClassVar[dict[str, str]] = {
+        "repetition_penalty": "repeat_penalty",
+        "repeat_last_n": "penalty_last_n",
+        "n_predict": "max_tokens",
+        "max_new_tokens": "max_tokens",
+        "sampler_seed": "seed",
+        "stopping_strings": "stop",
+        "typical": "typical_p",
+        "typ_p": "typical_p",
+        "guided_grammar": "grammar",
+    }
+    forms: ClassVar[dict[str, str]] = {"samplers": ""}
 
     @classmethod
     def prepare(cls, fields: dict[str, Any]) -> None:
-        for alias, name in ALIASES.items():
-            if alias in fields and name in cls.__struct_fields__:
-                set_field(fields, name, fields.pop(alias), alias)
         for name, default in _DEFAULTS.items():
             if fields.get(name) == default:
                 del fields[name]
@@ -76,8 +95,20 @@ class GenerationFields(SamplingFields, frozen=True, kw_only=True):
             del fields["model"]
         if fields.get("top_k") == -1:  # vLLM's and llama-server's: all tokens
             fields["top_k"] = 0
+        if (samplers := fields.pop("samplers", None)) is not None:
+            fields |= _switched_off(samplers)
         if fields.get("logit_bias") is not None:
             fields["logit_bias"] = _biases(fields["logit_bias"])
+
+
+def _switched_off(samplers: Any) -> dict[str, float]:
+    """The values that switch off what llama-server's ``samplers`` leaves out. Raises InvalidRequestError."""
+    sent = list(samplers) if isinstance(samplers, str | list) else [None]
+    named = [_SAMPLER_NAMES.get(each, each) if isinstance(each, str) else None for each in sent]
+    if named != [name for name in _SAMPLERS if name in named]:
+        raise invalid("samplers", f"send some of {', '.join(_SAMPLERS)}, in this order")
+    left_out = (values for name, (values, _) in _SAMPLERS.items() if name not in named)
+    return {name: value for values in left_out for name, value in values.items()}
 
 
 def _biases(sent: Any) -> dict[int, Any]:
@@ -89,15 +120,6 @@ def _biases(sent: Any) -> dict[int, Any]:
         }
     except (TypeError, ValueError):
         raise invalid("logit_bias", "send an object, or pairs, of ids of tokens and numbers") from None
-
-
-def set_field(fields: dict[str, Any], name: str, value: Any, alias: str) -> None:
-    """Set a field that the client sent as ``alias``. Raises InvalidRequestError if it sent both, and they differ."""
-    if value is None:
-        return
-    if fields.get(name) not in (None, value):
-        raise invalid(alias, f"it is another name of `{name}`; send one of them")
-    fields[name] = value
 
 
 class JsonSchema(Body, frozen=True):
@@ -139,33 +161,20 @@ class PromptFields(GenerationFields, frozen=True, kw_only=True):
     response_format: ResponseFormat | None = None
     grammar: Grammar | None = None
     ignore_eos: bool | None = None
+    forms: ClassVar[dict[str, str]] = {
+        "structured_outputs": "response_format",
+        "guided_json": "response_format",
+        "json_schema": "response_format",
+        "guided_choice": "grammar",
+    }
 
     @classmethod
     def prepare(cls, fields: dict[str, Any]) -> None:
-        """vLLM's ``guided_json`` and ``structured_outputs`` become ``response_format`` and ``grammar``."""
+        """Other servers' names of the output's form become ``response_format`` and ``grammar``."""
         super().prepare(fields)
-        if fields.get("grammar") == "":  # llama-server's: none
-            del fields["grammar"]
-        wanted = fields.pop("structured_outputs", None)
-        if not isinstance(wanted, dict | None):
-            raise invalid("structured_outputs", "it must be an object with `json` or `grammar`")
-        wanted = {name: value for name, value in (wanted or {}).items() if value}
-        set_field(fields, "grammar", wanted.pop("grammar", None), "structured_outputs.grammar")
-        schemas = {
-            "structured_outputs.json": wanted.pop("json", None),
-            "guided_json": fields.pop("guided_json", None),
-            "json_schema": fields.pop("json_schema", None),
-        }
-        if wanted:
-            raise unsupported(f"structured_outputs.{min(wanted)}", "; send `json` or `grammar`")
-        for alias, schema in schemas.items():
-            if isinstance(schema, str):
-                schema = json_object(schema)
-                if schema is None:
-                    raise invalid(alias, NO_OBJECT)
-            if schema is not None:
-                named = {"type": "json_schema", "json_schema": {"schema": schema}}
-                set_field(fields, "response_format", named, alias)
+        for alias, schema in output_form(fields):
+            named = {"type": "json_schema", "json_schema": {"schema": schema}}
+            set_field(fields, "response_format", named, alias)
 
     @property
     def json_schema(self) -> dict[str, Any] | None:
@@ -187,6 +196,55 @@ class PromptFields(GenerationFields, frozen=True, kw_only=True):
             raise invalid("grammar", "send either `grammar` or `response_format`")
         if self.stream_options is not None and not self.stream:
             raise invalid("stream_options", "it needs `stream: true`")
+
+
+def output_form(fields: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Take vLLM's and llama-server's names of the output's form from ``fields``, which get their ``grammar``.
+
+    Yields JSON schemas by the field that has them. Raises InvalidRequestError.
+    """
+    if fields.get("grammar") == "":  # llama-server's: none
+        del fields["grammar"]
+    wanted = fields.pop("structured_outputs", None)
+    if not isinstance(wanted, dict | None):
+        raise invalid("structured_outputs", "it must be an object with `json`, `choice` or `grammar`")
+    wanted = {name: value for name, value in (wanted or {}).items() if value}
+    set_field(fields, "grammar", wanted.pop("grammar", None), "structured_outputs.grammar")
+    choices = {
+        "structured_outputs.choice": wanted.pop("choice", None),
+        "guided_choice": fields.pop("guided_choice", None),
+    }
+    schemas = {
+        "structured_outputs.json": wanted.pop("json", None),
+        "structured_outputs.json_object": {"type": "object"} if wanted.pop("json_object", None) else None,
+        "guided_json": fields.pop("guided_json", None),
+        "json_schema": fields.pop("json_schema", None),
+    }
+    if wanted:
+        raise unsupported(f"structured_outputs.{min(wanted)}", "; send `json`, `choice` or `grammar`")
+    for alias, texts in choices.items():
+        if texts is not None:
+            set_field(fields, "grammar", _one_of(texts, alias), alias)
+    for alias, schema in schemas.items():
+        if isinstance(schema, str):
+            schema = json_object(schema)
+            if schema is None:
+                raise invalid(alias, NO_OBJECT)
+        if schema is not None:
+            yield alias, schema
+
+
+def _one_of(texts: Any, alias: str) -> str:
+    """A grammar whose outputs are ``texts``. Raises InvalidRequestError."""
+    if not isinstance(texts, list) or not all(isinstance(text, str) and text for text in texts) or not texts:
+        raise invalid(alias, "send a list of texts")
+    literals = ("".join(map(_literal, text)) for text in texts)
+    return "root ::= " + " | ".join(f'"{literal}"' for literal in literals)
+
+
+def _literal(character: str) -> str:
+    plain = character.isprintable() and character not in '"\\'
+    return character if plain else f"\\U{ord(character):08x}"
 
 
 class Function(Body, frozen=True):

@@ -139,7 +139,7 @@ class ChatRequest(PromptFields, frozen=True, kw_only=True):
     # Not in OpenAI's API: the reply continues the last message, which is the assistant's.
     continue_final_message: bool | None = None
     add_generation_prompt: bool | None = None
-    # About thoughts and the chat template (`gateway.api.thoughts`):
+    # As in `ThoughtFields`:
     chat_template_kwargs: dict[str, Any] | None = None
     think: bool | str | None = None
     thinking: dict[str, Any] | None = None

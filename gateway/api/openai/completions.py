@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import Meta, Struct
 from msgspec.structs import replace
@@ -46,6 +46,7 @@ class CompletionRequest(PromptFields, frozen=True, kw_only=True):
     best_of: ChoiceCount | None = None
     echo: bool | None = None
     logprobs: Annotated[int, Meta(ge=0, le=5)] | None = None
+    aliases: ClassVar[dict[str, str]] = {"max_completion_tokens": "max_tokens"}
 
     def __post_init__(self) -> None:
         super().__post_init__()

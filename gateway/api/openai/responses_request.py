@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import Meta, Struct
 from msgspec.structs import replace
@@ -11,14 +11,17 @@ from gateway.api.generation import Status
 from gateway.api.openai.bodies import (
     Function,
     GenerationFields,
+    Grammar,
     MaxTokens,
     NamedFunction,
+    PromptFields,
     TopLogprobs,
     host_choice,
     host_tools,
+    output_form,
     to_call,
 )
-from gateway.api.parsing.fields import Body, CallId, ignore, invalid
+from gateway.api.parsing.fields import Body, CallId, ignore, invalid, set_field
 from gateway.api.parsing.json_faults import NO_OBJECT, json_object
 from gateway.inference.interface import GenerateCall
 from model_host.protocol import Message, ToolCall, ToolName
@@ -207,17 +210,13 @@ class ResponsesRequest(GenerationFields, frozen=True, kw_only=True):
     previous_response_id: Annotated[str, Meta(min_length=1, max_length=256)] | None = None
     instructions: str | None = None
     max_output_tokens: MaxTokens | None = None
+    grammar: Grammar | None = None
     text: TextConfig | None = None
     tools: Annotated[list[ResponsesFunctionTool], Meta(max_length=128)] | None = None
     tool_choice: ToolChoice | None = None
     parallel_tool_calls: bool | None = None
     top_logprobs: TopLogprobs | None = None
     include: list[Include] | None = None
-    reasoning: dict[str, Any] | None = None
-    # Not in OpenAI's API:
-    chat_template_kwargs: dict[str, Any] | None = None
-    think: bool | str | None = None
-    thinking: dict[str, Any] | None = None
     metadata: (
         Annotated[
             dict[Annotated[str, Meta(max_length=64)], Annotated[str, Meta(max_length=512)]],
@@ -226,9 +225,30 @@ class ResponsesRequest(GenerationFields, frozen=True, kw_only=True):
         | None
     ) = None
 
+    # As in `ThoughtFields`:
+    chat_template_kwargs: dict[str, Any] | None = None
+    think: bool | str | None = None
+    thinking: dict[str, Any] | None = None
+    reasoning: dict[str, Any] | None = None
+    reasoning_effort: str | None = None
+    aliases: ClassVar[dict[str, str]] = {
+        "max_tokens": "max_output_tokens",
+        "max_completion_tokens": "max_output_tokens",
+        "n_predict": "max_output_tokens",
+        "max_new_tokens": "max_output_tokens",
+    }
+    forms: ClassVar[dict[str, str]] = dict.fromkeys(PromptFields.forms, "text.format") | {
+        "guided_choice": "grammar"
+    }
+
     @classmethod
     def prepare(cls, fields: dict[str, Any]) -> None:
         super().prepare(fields)
+        for alias, schema in output_form(fields):
+            text = fields["text"] = fields.get("text") or {}
+            named = {"type": "json_schema", "name": "output", "schema": schema}
+            if isinstance(text, dict):
+                set_field(text, "format", named, alias)
         items = fields.get("input")
         for item in items if isinstance(items, list) else ():
             if isinstance(item, dict):
@@ -251,9 +271,12 @@ class ResponsesRequest(GenerationFields, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if self.top_logprobs is not None and self.logprobs is None:
             raise invalid("top_logprobs", 'it needs `include: ["message.output_text.logprobs"]`')
-        if self.json_schema is not None and self.tools and self.tool_choice != "none":
+        if self.json_schema is not None and self.grammar is not None:
+            raise invalid("grammar", "send either `grammar` or `text.format`")
+        if (self.json_schema is not None or self.grammar) and self.tools and self.tool_choice != "none":
             raise invalid(
-                "tools", "`text.format` cannot be combined with it, except with `tool_choice: none`"
+                "tools",
+                "`text.format` and `grammar` cannot be combined with it, except with `tool_choice: none`",
             )
 
 
@@ -270,6 +293,7 @@ def response_call(
         owner,
         messages=host_messages(body.instructions, earlier, body.items),
         max_tokens=body.max_output_tokens,
+        grammar=body.grammar,
         json_schema=body.json_schema,
         schema_field="text.format",
         tools=tools,

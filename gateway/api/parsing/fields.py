@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, ClassVar, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct, inspect
@@ -37,11 +37,28 @@ _NEVER = -1.0
 
 
 class Body(Struct, frozen=True, forbid_unknown_fields=True):
-    """A part of a request."""
+    """A part of a request. ``aliases`` are other names of fields, ``forms`` those that ``prepare`` turns into them."""
+
+    aliases: ClassVar[dict[str, str]] = {}
+    forms: ClassVar[dict[str, str]] = {}
 
     @classmethod
     def prepare(cls, fields: dict[str, Any]) -> None:
         """Bring other clients' forms of the decoded fields into this one's. Raises InvalidRequestError."""
+
+    @classmethod
+    def all_aliases(cls) -> dict[str, str]:
+        """The aliases of this class and its bases whose field it has."""
+        found = cls.inherited("aliases")
+        return {alias: name for alias, name in found.items() if name in cls.__struct_encode_fields__}
+
+    @classmethod
+    def inherited(cls, table: str) -> dict[str, str]:
+        """``aliases`` or ``forms`` of this class and its bases."""
+        found: dict[str, str] = {}
+        for base in reversed(cls.__mro__):
+            found |= vars(base).get(table, {})
+        return found
 
 
 class Unimplemented(Struct, frozen=True, forbid_unknown_fields=True):
@@ -72,6 +89,22 @@ UNIMPLEMENTED = {
 }
 
 
+class HintFields(Body, frozen=True):
+    """The base of what generates in every API: the hints of any of them are taken by all."""
+
+    aliases: ClassVar[dict[str, str]] = {"enable_thinking": "think"}
+
+
+class ThoughtFields(HintFields, frozen=True, kw_only=True):
+    """About thoughts and the chat template (`gateway.api.thoughts`)."""
+
+    chat_template_kwargs: dict[str, Any] | None = None
+    think: bool | str | None = None
+    thinking: dict[str, Any] | None = None
+    reasoning: dict[str, Any] | None = None
+    reasoning_effort: str | None = None
+
+
 class SamplingFields(Body, frozen=True, kw_only=True):
     """Sampling as OpenAI and Ollama name it; null means absent."""
 
@@ -95,6 +128,15 @@ def sampling_of(fields: Struct, **changed: Any) -> Sampling:
 
 def invalid(param: str, problem: str, *, code: str | None = None) -> InvalidRequestError:
     return InvalidRequestError(f"`{param}`: {problem}", param=param, code=code)
+
+
+def set_field(fields: dict[str, Any], name: str, value: Any, alias: str) -> None:
+    """Set a field that the client sent as ``alias``. Raises InvalidRequestError if it sent both, and they differ."""
+    if value is None:
+        return
+    if fields.get(name) not in (None, value):
+        raise invalid(alias, f"it is another name of `{name}`; send one of them")
+    fields[name] = value
 
 
 def unsupported(param: str, remedy: str = "") -> InvalidRequestError:
@@ -169,6 +211,8 @@ def convert(fields: dict[str, Any], kind: type[T], *, strict: bool = True) -> T:
     Raises InvalidRequestError naming an unknown or unsupported field, or one out of range.
     """
     if issubclass(kind, Body):
+        for alias, name in kind.all_aliases().items():
+            set_field(fields, name, fields.pop(alias, None), alias)
         kind.prepare(fields)
     for path, accepted in unimplemented_fields(kind):
         _drop(fields, path, accepted)
@@ -183,11 +227,14 @@ def convert(fields: dict[str, Any], kind: type[T], *, strict: bool = True) -> T:
 
 
 def unimplemented_fields(kind: type) -> list[tuple[str, Unimplemented]]:
-    """The unsupported fields by path, the inner fields of an object first."""
+    """The unsupported fields by path, the inner fields of an object first. A class may implement those of its bases."""
+    known: tuple[str, ...] = getattr(kind, "__struct_encode_fields__", ())
+    aliases = kind.all_aliases() if issubclass(kind, Body) else {}
     found = {
         path: row
         for base in reversed(kind.__mro__)
         for path, row in UNIMPLEMENTED.get(base.__name__, {}).items()
+        if path not in known and path not in aliases
     }
     return sorted(found.items(), key=lambda item: -item[0].count("."))
 

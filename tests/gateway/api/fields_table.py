@@ -13,7 +13,6 @@ import msgspec
 from msgspec import Struct
 
 from gateway.api.ollama.request import OllamaOptions
-from gateway.api.openai.bodies import ALIASES, GenerationFields
 from gateway.api.parsing.fields import Body, unimplemented_fields
 from gateway.server.app import ENDPOINTS
 
@@ -87,9 +86,8 @@ def _add(fields: dict[str, Field], kind: type[Body], route: str, place: str = ""
         fields[place + name].honoured.append(route)
         if name == "options":
             _add(fields, OllamaOptions, route, "options.")
-    for alias in ALIASES if issubclass(kind, GenerationFields) else ():
-        if ALIASES[alias] in kind.__struct_encode_fields__:
-            fields[alias].honoured.append(f"{route} (`{ALIASES[alias]}`)")
+    for name, other in (kind.all_aliases() | kind.inherited("forms")).items():
+        fields[name].honoured.append(f"{route} (`{other}`)" if other else route)
     for path, row in unimplemented_fields(kind):
         if row.hint:
             values = "" if row.hint is True else _values(row.hint)

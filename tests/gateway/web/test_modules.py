@@ -34,7 +34,14 @@ def test_markdown(browser: Browser, served: Server) -> None:
             "<table><tr><th>a</th><th><strong>b</strong></th></tr><tr><td>1</td><td>x [1]</td></tr></table>"
             "<p>end</p>",
         ),
+        (
+            "a | b\n--- | :-:\n1 | x \\| y\n2 |\n\nend | or",
+            "<table><tr><th>a</th><th>b</th></tr><tr><td>1</td><td>x | y</td></tr><tr><td>2</td></tr></table>"
+            "<p>end | or</p>",
+        ),
         ("| alone |", "<p>| alone |</p>"),
+        ("a | b\nc | d", "<p>a | b\nc | d</p>"),
+        ("Yes | No\n---", "<p>Yes | No\n---</p>"),
         ("", ""),
     ):
         assert browser.call("markdown.js", RENDER, text) == html
@@ -59,6 +66,7 @@ def test_markdown_loses_no_word_and_stays_quick(browser: Browser, served: Server
         "> ",
         "\\",
         "|a|\n",
+        "-|\n",
     ):
         text = piece * 50_000 + "end"
         script = (
@@ -68,7 +76,7 @@ def test_markdown_loses_no_word_and_stays_quick(browser: Browser, served: Server
         )
         ends, tags = browser.call("markdown.js", script, text)
         assert ends, piece
-        assert set(tags) <= {"p", "ul", "ol", "li", "pre", "code", "strong", "table", "tr", "td"}
+        assert set(tags) <= {"p", "ul", "ol", "li", "pre", "code", "strong", "table", "tr", "td", "th"}
 
 
 def test_only_web_addresses_become_links(browser: Browser, served: Server) -> None:

@@ -121,7 +121,7 @@ async def test_neutral_fields_are_accepted(client: Client, fields: dict[str, Any
             {"output_config": {"format": {"type": "json_schema", "schema": {}}}, "tools": [TOOL]},
             "output_config.format",
         ),
-        ({"metadata": {"user": "x"}}, "metadata.user"),
+        ({"metadata": {"user_id": 5}}, "metadata.user_id"),
         ({"stop_sequences": [""]}, "stop_sequences[0]"),
         ({"messages": []}, "messages"),
         ({"messages": [{"role": "system", "content": "x"}]}, "messages[0].role"),

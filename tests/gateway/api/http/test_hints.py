@@ -8,8 +8,10 @@ import anthropic
 import pytest
 
 from gateway.config.settings import Settings
+from model_host.protocol import Sampling
 from tests.gateway.api.conftest import Client, LiveServer, changed, in_process
 from tests.gateway.api.scripted import ScriptedInference
+from tests.model_host.grammar.gbnf.sentences import takes
 
 HI = [{"role": "user", "content": "Hi"}]
 ANSWER = "Chris Pressey created Befunge [1]."
@@ -59,6 +61,11 @@ async def post(client: Client, path: str = CHAT, **fields: Any) -> Any:
         ("/api/chat", {"messages": HI, "options": {"num_thread": 4, "num_ctx": 32768}},
          "options.num_thread, options.num_ctx"),
         ("/api/generate", {"prompt": "Hi", "think": "high", "truncate": True}, "truncate, think"),
+        (CHAT, {"messages": HI, "chat_template_kwargs": {"documents": [{"a": 1}]}}, "chat_template_kwargs.documents"),
+        ("/v1/messages", {"messages": HI, "max_tokens": 9, "metadata": {"user_id": "u", "run": "5"}}, "metadata"),
+        ("/v1/messages", {"messages": HI, "max_tokens": 9,
+         "system": [{"type": "text", "text": "Hi", "cache_control": {"type": "ephemeral", "scope": "global"}}]},
+         "system[].cache_control"),
     ],
 )  # fmt: skip
 async def test_a_hint_without_effect_is_named_in_the_header(
@@ -66,6 +73,33 @@ async def test_a_hint_without_effect_is_named_in_the_header(
 ) -> None:
     shown = (await post(client, path, **fields)).headers.get("x-hearth-ignored")
     assert (shown and set(shown.split(", "))) == (ignored and set(ignored.split(", ")))
+
+
+HINTS = {
+    "cache_prompt": False, "chat_template_kwargs": {"sunny": True}, "context_management": {"edits": [{}]},
+    "think": True, "id_slot": 3, "prompt_cache_key": "k", "prompt_cache_retention": "24h",
+    "reasoning": {"effort": "low"}, "reasoning_effort": "high", "return_progress": True, "safety_identifier": "u",
+    "service_tier": "flex", "store": True, "thinking": {"type": "enabled", "budget_tokens": 1024},
+    "timings_per_token": True, "truncation": "auto", "verbosity": "low", "metadata": {"a": "b"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("path", "prompt"),
+    [
+        (CHAT, {"messages": HI}),
+        ("/v1/completions", {"prompt": "Hi"}),
+        ("/v1/responses", {"input": "Hi"}),
+        ("/v1/messages", {"messages": HI, "max_tokens": 9}),
+        ("/v1/messages/count_tokens", {"messages": HI}),
+        ("/api/chat", {"messages": HI}),
+        ("/api/generate", {"prompt": "Hi"}),
+    ],
+)
+async def test_every_api_takes_the_hints_of_all(client: Client, path: str, prompt: dict[str, Any]) -> None:
+    shown = (await post(client, path, **prompt, **HINTS)).headers["x-hearth-ignored"]
+    honoured = {"store", "metadata"} if path == "/v1/responses" else set()
+    assert {name.partition(".")[0] for name in shown.split(", ")} == HINTS.keys() - honoured
 
 
 @pytest.mark.parametrize(
@@ -129,6 +163,52 @@ async def test_names_of_other_servers_for_the_same_fields(
     assert grammar.grammar == 'root ::= "a"'
 
 
+async def test_other_servers_names_for_responses_and_completions(
+    client: Client, inference: ScriptedInference
+) -> None:
+    await post(client, "/v1/responses", input="Hi", n_predict=7, guided_json=SCHEMA, reasoning_effort="low")
+    await post(
+        client, "/v1/responses", input="Hi", max_tokens=8, structured_outputs={"grammar": 'root ::= "a"'}
+    )
+    await post(client, "/v1/completions", prompt="Hi", max_completion_tokens=9, json_schema=SCHEMA)
+    response, grammar, completion = inference.calls
+    assert (response.max_tokens, response.json_schema) == (7, SCHEMA)
+    assert (grammar.max_tokens, grammar.grammar) == (8, 'root ::= "a"')
+    assert (completion.max_tokens, completion.json_schema) == (9, SCHEMA)
+    for fields in (
+        {"guided_json": SCHEMA, "text": {"format": {"type": "text"}}},
+        {"guided_json": SCHEMA, "grammar": 'root ::= "a"'},
+        {"max_tokens": 5, "max_output_tokens": 6},
+    ):
+        reply = await client.post("/v1/responses", json={"input": "Hi", **fields})
+        assert reply.status_code == 400
+
+
+@pytest.mark.parametrize("field", ["guided_choice", "structured_outputs"])
+async def test_a_choice_of_texts_is_a_grammar(
+    client: Client, inference: ScriptedInference, field: str
+) -> None:
+    texts = ["yes", 'a "b"\\', "Zürich\n😀", "a] | b ::= #"]
+    await post(client, messages=HI, **{field: texts if field == "guided_choice" else {"choice": texts}})
+    (call,) = inference.calls
+    assert call.grammar is not None
+    for text in [*texts, "no", "yes!", "Zürich"]:
+        assert takes(call.grammar, text) == (text in texts)
+
+
+async def test_samplers_that_are_left_out_are_switched_off(
+    client: Client, inference: ScriptedInference
+) -> None:
+    default = ["penalties", "dry", "top_n_sigma", "top_k", "typ_p", "top_p", "min_p", "xtc", "temperature"]
+    sampling = {"temperature": 0.3, "top_k": 5, "top_p": 0.9, "min_p": 0.1, "repeat_penalty": 1.2}
+    for samplers in (default, "edskypmxt", ["top_k", "temp"], "pm"):
+        await post(client, messages=HI, samplers=samplers, **sampling)
+    whole, letters, two, short = (call.sampling for call in inference.calls)
+    assert whole == letters == Sampling(**sampling)
+    assert two == Sampling(temperature=0.3, top_k=5, top_p=1.0)
+    assert short == Sampling(temperature=1.0, top_k=0, top_p=0.9, min_p=0.1)
+
+
 @pytest.mark.parametrize(
     ("fields", "param"),
     [
@@ -139,7 +219,14 @@ async def test_names_of_other_servers_for_the_same_fields(
         ({"structured_outputs": "json"}, "structured_outputs"),
         ({"response_format": {"type": "text", "schema": SCHEMA}}, "response_format.schema"),
         ({"mirostat": 2}, "mirostat"),
-        ({"samplers": ["top_k"]}, "samplers"),
+        ({"samplers": ["temperature", "top_k"]}, "samplers"),
+        ({"samplers": ["infill"]}, "samplers"),
+        ({"samplers": [5]}, "samplers"),
+        ({"guided_choice": "a"}, "guided_choice"),
+        ({"guided_choice": ["a"], "grammar": 'root ::= "b"'}, "guided_choice"),
+        ({"chat_template_kwargs": {"messages": []}}, "chat_template_kwargs.messages"),
+        ({"chat_template_kwargs": {"größe\n": None}}, "chat_template_kwargs"),
+        ({"chat_template_kwargs": dict.fromkeys("abcdefghijklmnopq")}, "chat_template_kwargs"),
     ],
 )
 async def test_what_would_change_the_reply_is_refused(
