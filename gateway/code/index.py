@@ -29,6 +29,7 @@ from gateway.code.resolving.files import Namesakes, resolve_file
 from gateway.code.resolving.resolver import Resolver
 from gateway.code.resolving.values import Value
 from gateway.code.resolving.view import Modules, module_name
+from gateway.code.source import lines_in
 from gateway.code.walk import FoundFile, Walk, check_root, unsuitable, walk
 from gateway.store.code import files as store
 from gateway.store.code import graph, projects
@@ -160,7 +161,7 @@ class ProjectIndexer:
             facts = self._facts(digest)
             if not facts.definitions:
                 facts = parse(found.language, module.rpartition(".")[2], source, secrets)
-        return _Read(row, facts, text.splitlines())
+        return _Read(row, facts, lines_in(text))
 
     def _put(self, connection: apsw.Connection, batch: Sequence[_Read], names: set[str]) -> None:
         """Store files with their definitions and text; what looked up one of the names is to be resolved again."""
