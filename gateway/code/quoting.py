@@ -8,50 +8,62 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
+from itertools import islice, takewhile
 from pathlib import Path
-from typing import NamedTuple
 
 import apsw
 
 from gateway.base.errors import NotFoundError
 from gateway.code import queries
 from gateway.code.asked import END, NAMED, Cited, at, is_value, numbered
-from gateway.code.languages.parse import language_of
-from gateway.code.parts import headings, is_test, spelled
+from gateway.code.paragraphs import FEW_SIGNS, Asked, Quotation, quotations, signs, stem, stems
+from gateway.code.parts import is_test
 from gateway.code.source import lines_of
 from gateway.store import fts
 from gateway.store.code import graph
-from gateway.store.code.graph import Hit
+from gateway.store.code.graph import Hit, Place
 from gateway.store.code.projects import CodeProject
 from gateway.wiki.source import KnownAnswer
 
 _READ = 25  # documents, and parts of code, that are compared
 _LINES = 20  # of a quotation
-_HEAD_LINES = 60  # in which a document has its title
+_ALL = 1 << 30
+_WIDTH = 160  # characters of a line that is shown
 _SHOWN = 12  # places of a list
 _FILES = 3
+_MORE = 5  # lines of an option's description after the first
+_FEWEST_WORDS = 4  # of one
 _CLOSEST = 3
 _LEAST = 0.6  # share of the question's weight that a quotation must have
 # How much a document counts before code, which has many everyday words.
 _FAVOURS, _HOW_FAVOURS = 0.05, 0.3
-_HOW = re.compile(r"\W*(how|cách|làm (sao|thế nào))\b", re.I)
-_WORD = re.compile(r"\w")
-_HEADING = 0.3  # how much a heading with the words counts beside the text
+_HOW = re.compile(r"\W*(how (do|can|could|should|would|to)|cách|làm (sao|thế nào))\b", re.I)
+_WHAT = re.compile(r"\W*what(?:'s|\s+(?:is|are))\b|.*\b(?:là gì|nghĩa là)", re.I)
 _MENTIONS = 200
+_NAMED = 500  # parts with a name, or a word of the same stem
 # Words of questions that no answer repeats.
 _ASKING = frozenset(
     """
-    code default defaults file files function happen happens handle handles configure configured
-    configuration set turn use used using value where which work works
+    actually all always another automatically available before certain code configuration configure configured default
+    defaults different exactly file files first function gets handle handles happen happens instead look make makes mean
+    means need needs other possible set some turn use used using value way whenever where which work works
     """.split()  # noqa: SIM905 - a list of quoted words is harder to read
 )
+_LICENCES = re.compile(r"(^|/|_)(licen[cs]e[sd]?|copying|notices?)\b", re.I)
 _HISTORY = re.compile(r"(^|/)(changes|changelog|history|news|releases?|authors|contributors)\b", re.I)
 _SETTING = re.compile(r"[A-Z][A-Z0-9]*(_[A-Z0-9]+)+|\w+(\.\w+)+|\w+_\w+|[a-z]+[A-Z]\w*")
+_KINDS_OF_OPTION = "(?:option|parameter|argument|flag|setting|switch|keyword)s?"
 _RETURNS = re.compile(rf"what (?:does|do) {NAMED} (?:return|yield|give(?: back)?){END}", re.I)
 _PLACED = re.compile(
     rf"(?:in )?(?:where|which file) (?:is|are|do i|can i|does) (?:the )?(?:setting |option |variable )?{NAMED}"
     rf"(?: (?:used|set|read|configured|changed|mentioned|documented|defined))?{END}",
+    re.I,
+)
+_OPTION = re.compile(
+    rf"what (?:does|do|is|are) (?:the )?(?:{_KINDS_OF_OPTION} )?[`\"'“]?(?P<name>-{{0,2}}\w[\w.-]*)[`\"'”]?"
+    rf"(?: {_KINDS_OF_OPTION})? (?:do|mean|for)[ ?.!]*",
     re.I,
 )
 _SAYS_RESULT = re.compile(r"[\s*#\"']*(Returns?\b|:returns?\b|@returns?\b)")  # in a docstring or comment
@@ -60,17 +72,7 @@ _FILE = re.compile(
     r"is about|has|does|do|are for|are about) (?P<name>.+?)[ ?.!]*",
     re.I,
 )
-
-
-class Quotation(NamedTuple):
-    """A paragraph, ``share`` of the question's weight in it or above it, and how good it is beside others."""
-
-    share: float
-    score: float
-    path: str
-    line: int
-    heading: str
-    lines: list[str]
+_PART = re.compile(r"(?:which|what) (?P<kind>class|function|method)(?:e?s)? (?P<name>\w+ .+?)[ ?.!]*", re.I)
 
 
 def formal_answer(connection: apsw.Connection, project: CodeProject, question: str) -> KnownAnswer | None:
@@ -81,8 +83,16 @@ def formal_answer(connection: apsw.Connection, project: CodeProject, question: s
             return _returned(connection, project, match["name"])
         if (match := _PLACED.fullmatch(asked)) and _is_setting(connection, project.id, match["name"]):
             return _mentions(connection, project, match["name"])
+        if match := _OPTION.fullmatch(asked):
+            sure = match["name"].startswith("-") or re.search(rf"\b{_KINDS_OF_OPTION}\b", asked, re.I)
+            if found := _described(connection, project, match["name"]):
+                return found
+            if sure:
+                return _mentions(connection, project, match["name"])
         if match := _FILE.fullmatch(asked):
             return _files(connection, project, match["name"])
+        if match := _PART.fullmatch(asked):
+            return _parts(connection, project, match["kind"].lower(), match["name"])
     except NotFoundError:
         pass
     return None
@@ -107,10 +117,12 @@ def _returned(connection: apsw.Connection, project: CodeProject, name: str) -> K
     lines: list[Cited | str] = []
     for place, source in (whole or sources)[:_FILES]:
         said = [line.strip() for line in source if _SAYS_RESULT.match(line)]
+        inside = graph.places(connection, graph.inner(connection, place.id))
+        theirs = {n for each in inside if each.line > place.line for n in range(each.line, each.end_line + 1)}
         returned = [
             (number, line.strip())
             for number, line in enumerate(source, place.line)
-            if re.match(r"\s*(return|yield)\b", line)
+            if number not in theirs and re.match(r"\s*(return|yield)\b", line)
         ]
         lines += [at(place), f"    {place.signature}", *(f"    {line}" for line in said[:_CLOSEST])]
         lines += [
@@ -128,10 +140,11 @@ def _returned(connection: apsw.Connection, project: CodeProject, name: str) -> K
 
 def _mentions(connection: apsw.Connection, project: CodeProject, name: str) -> KnownAnswer | None:
     """The lines with a name: headings and assignments first, tests and changelogs last."""
-    exact = re.compile(rf"(?<![\w.]){re.escape(name)}(?!\w)")
+    exact = re.compile(rf"(?<![\w.-]){re.escape(name)}(?![\w-])")
     found: dict[tuple[str, int], tuple[tuple[int, int], str, str]] = {}
-    for hit in graph.found_by_text(connection, project.id, [name.lower()], _MENTIONS):
-        lines = lines_of(Path(project.path), hit.path, hit.line, hit.end_line)
+    read = _reader(project)
+    for hit in graph.found_by_text(connection, project.id, fts.words(name), _NAMED):
+        lines = read(hit.path)[hit.line - 1 : hit.end_line]
         for number, line in enumerate(lines, hit.line):
             if exact.search(line):
                 late = is_test(hit.path) * 2 + bool(_HISTORY.search(hit.path))
@@ -153,6 +166,38 @@ def _mentions(connection: apsw.Connection, project: CodeProject, name: str) -> K
     return numbered(text)
 
 
+def _described(connection: apsw.Connection, project: CodeProject, name: str) -> KnownAnswer | None:
+    """What documents and docstrings say of an option: the entries of lists that begin with its name."""
+    before = r"\W*(?:param(?:eter)?\s+(?:\{[^}]*\}\s*)?\W*)?(?:-\w\W+)?(?<![\w-])"
+    entry = re.compile(rf"{before}{re.escape(name)}(?![\w-])(?:=\S+)?\W*?(?::|--?|[–—])(?=\W|$)", re.I)
+    found: dict[str, tuple[bool, str, int, list[str]]] = {}
+    read = _reader(project)
+    for hit in graph.found_by_text(connection, project.id, fts.words(name), _NAMED):
+        lines = read(hit.path)[hit.line - 1 : hit.end_line]
+        for number, line in enumerate(lines):
+            if not (match := entry.match(line)):
+                continue
+            block = [line.strip(), *_deeper(lines, number)]
+            text = " ".join([line[match.end() :], *block[1:]])
+            # Fewer words, or more signs, are a parameter's type or code.
+            if len(text.split()) >= _FEWEST_WORDS and signs([text]) < FEW_SIGNS:
+                found.setdefault(text, (is_test(hit.path), hit.path, hit.line + number, block))
+    shown: list[Cited | str] = []
+    for _, path, number, block in sorted(found.values())[:_FILES]:
+        shown += [Cited(f"{path}, line {number}:", path, number, ""), *(f"    {each}" for each in block)]
+    return numbered(shown) if shown else None
+
+
+def _deeper(lines: Sequence[str], start: int) -> list[str]:
+    """The lines after one that are indented more than it."""
+
+    def margin(line: str) -> int:
+        return len(line) - len(line.lstrip())
+
+    deeper = takewhile(lambda line: margin(line) > margin(lines[start]), lines[start + 1 :])
+    return [line.strip() for line in islice(deeper, _MORE)]
+
+
 def _files(connection: apsw.Connection, project: CodeProject, about: str) -> KnownAnswer | None:
     """The files of code that are about something: by their names first, then by what is in them."""
     asked = fts.words(about)
@@ -161,8 +206,8 @@ def _files(connection: apsw.Connection, project: CodeProject, about: str) -> Kno
         if hit.kind == "code" and not is_test(hit.path):
             scores[hit.path] = scores.get(hit.path, 0.0) + 1 / (5 + rank)
     for path in scores:
-        named = set(re.findall(r"[a-z]+", path.lower().rpartition("/")[2].rpartition(".")[0]))
-        scores[path] += sum(any(_same(word, each) for each in named) for word in asked) / len(asked)
+        named = set(map(stem, re.findall(r"[a-z]+", path.lower().rpartition("/")[2].rpartition(".")[0])))
+        scores[path] += sum(stem(word) in named for word in asked) / len(asked)
     best = sorted(scores, key=lambda path: -scores[path])[:_FILES]
     text: list[Cited | str] = [
         Cited(f"- {path}" + (f": {place.doc.splitlines()[0]}" if place.doc else ""), path, 1, place.name)
@@ -172,26 +217,45 @@ def _files(connection: apsw.Connection, project: CodeProject, about: str) -> Kno
     return numbered([f"These files are most about {about}:", *text]) if text else None
 
 
+def _parts(connection: apsw.Connection, project: CodeProject, kind: str, about: str) -> KnownAnswer | None:
+    """The classes or functions that are about something, by their names and what is in them."""
+    asked = {stem(word) for word in fts.words(about)}
+    kinds = ("class",) if kind == "class" else ("function", "method")
+    scores: dict[Place, float] = {}
+    for rank, hit in enumerate(queries.by_words(connection, project.id, about, _MENTIONS)):
+        for place in graph.place_at(connection, project.id, hit.path, hit.line):
+            if place.kind in kinds and place.line == hit.line and not is_test(hit.path):
+                named = stems(place.name.rpartition(".")[2])
+                scores[place] = 1 / (5 + rank) + len(asked & named) / len(asked)
+    best = sorted(scores, key=lambda place: -scores[place])[:_FILES]
+    text: list[Cited | str] = []
+    for place in best:
+        text += [at(place, "- "), *(f"    {line}" for line in place.doc.splitlines()[:1])]
+    which = "classes" if kind == "class" else f"{kind}s"
+    return numbered([f"These {which} fit the words “{about}” best:", *text]) if text else None
+
+
 def quoted_answer(
     connection: apsw.Connection, project: CodeProject, question: str, near: Sequence[Hit]
 ) -> KnownAnswer:
     """The paragraph that has most of the question, or that there is none, with the closest places."""
-    weights, hints = _weights(connection, question)
+    asked = _asked(connection, question)
     worded = queries.by_words(connection, project.id, question, _MENTIONS)
-    asks_history = _HISTORY.search(question.replace(" ", "/"))
+    aside = [each for each in (_HISTORY, _LICENCES) if not each.search(question.replace(" ", "/"))]
     kept = [
         hit
         for hit in queries.merged([worded, near, queries.named(connection, project.id, question)])
-        if not is_test(hit.path) and (asks_history or not _HISTORY.search(hit.path))
+        if not is_test(hit.path) and not any(each.search(hit.path) for each in aside)
     ]
     hits = [
         hit for kind in ("document", "code") for hit in [each for each in kept if each.kind == kind][:_READ]
     ]
-    favour = _HOW_FAVOURS if _HOW.match(question) else _FAVOURS
+    read = _reader(project)
+    favour = _HOW_FAVOURS if asked.how else _FAVOURS
     found = [
         each._replace(score=each.score - 0.005 * (rank % _READ) + favour * (hit.kind == "document"))
         for rank, hit in enumerate(hits)
-        for each in _quotations(Path(project.path), hit, weights, hints)
+        for each in quotations(read(hit.path), hit, asked)
     ]
     found.sort(key=lambda each: -each.score)
     if found and found[0].share >= _LEAST:
@@ -199,92 +263,28 @@ def quoted_answer(
         title = f", “{best.heading}”" if best.heading else ""
         head = Cited(f"{best.path}, line {best.line}{title}:", best.path, best.line, best.heading)
         return numbered([head, "", *(f"    {line}" for line in best.lines)])
-    places = list(dict.fromkeys((each.path, each.line, each.heading) for each in found))[:_CLOSEST]
-    close = [Cited(f"- {path}, line {line}", path, line, heading) for path, line, heading in places]
+    closest: dict[str, Quotation] = {}
+    for each in found:
+        if each.share:
+            closest.setdefault(each.said, each)
+    close = [
+        Cited(f"- {each.path}, line {each.line}: `{each.said[:_WIDTH]}`", each.path, each.line, each.heading)
+        for each in list(closest.values())[:_CLOSEST]
+    ]
     refusal = "The project's documents and code do not say this, as far as their words show."
     return numbered([f"{refusal} The closest places:", *close] if close else [refusal])
 
 
-def _weights(connection: apsw.Connection, question: str) -> tuple[dict[str, float], list[str]]:
+def _reader(project: CodeProject) -> Callable[[str], list[str]]:
+    """Reads each file once."""
+    return cache(lambda path: lines_of(Path(project.path), path, 1, _ALL))
+
+
+def _asked(connection: apsw.Connection, question: str) -> Asked:
     """The question's words with their weights, rare ones more, and words that a good answer may have as well."""
     words = fts.words(question)
     telling = [word for word in words if word not in _ASKING] or words
-    every, counts = graph.word_counts(connection, telling)
-    hints = [word for word in words if word not in telling]
-    return {word: math.log1p(every / (1 + counts[word])) for word in telling}, hints
-
-
-def _quotations(root: Path, hit: Hit, weights: dict[str, float], hints: Sequence[str]) -> list[Quotation]:
-    """The paragraphs of a part."""
-    lines = lines_of(root, hit.path, hit.line, hit.end_line)
-    if not lines:
-        return []
-    whole = sum(weights.values()) or 1.0  # of a question without words
-
-    def share(there: set[str]) -> float:
-        return sum(weight for word, weight in weights.items() if _has(there, word)) / whole
-
-    document = hit.kind == "document"
-    heading = lines[0].strip("#*`= \t") if document else lines[0].strip()
-    above = _words(f"{hit.path} {_title(root, hit.path)} {heading}" if document else heading)
-    found = []
-    for start, line in enumerate(lines):
-        if not line.strip() or (start and lines[start - 1].strip()):
-            continue
-        block = _block(lines, start)
-        if document and not start and sum(bool(_WORD.search(each)) for each in block) < 2:
-            continue  # a heading without a text
-        if document and hit.line + start == 1 and line == "---":
-            continue  # what a program reads, before the document
-        there = _words("\n".join(block))
-        hinted = sum(_has(there, word) for word in hints) / max(1, len(hints))
-        score = share(there | above) + 0.2 * share(there) + 0.1 * share(_words(line)) + 0.1 * hinted
-        score += _HEADING * share(above)
-        found.append(Quotation(share(there | above), score, hit.path, hit.line + start, heading, block))
-    return found
-
-
-def _title(root: Path, path: str) -> str:
-    """The first heading of a document."""
-    found = headings(lines_of(root, path, 1, _HEAD_LINES), language_of(path) or "")
-    return next((each.text for each in found if each.text), "")
-
-
-def _block(lines: Sequence[str], start: int) -> list[str]:
-    """The paragraph that begins at an index, with what it introduces: the text of a heading, the code after a colon."""
-    end = start
-    while end < len(lines) and end - start < _LINES:
-        while end < len(lines) and lines[end].strip():
-            end += 1
-        shown = [line.strip() for line in lines[start:end] if _WORD.search(line)]
-        last = shown[-1] if shown else ""
-        alone = len(shown) < 2 and start == 0
-        introduces = last.endswith(":") or last.startswith((".. ", "#"))
-        fenced = sum(line.lstrip().startswith("```") for line in lines[start:end]) % 2 == 1
-        if not (alone or introduces or fenced):
-            break
-        while end < len(lines) and not lines[end].strip():
-            end += 1
-    block = list(lines[start : min(end, start + _LINES)])
-    while block and not block[-1].strip():
-        block.pop()
-    margin = min((len(line) - len(line.lstrip()) for line in block if line.strip()), default=0)
-    return [line[margin:] for line in block]
-
-
-def _words(text: str) -> set[str]:
-    return set(re.findall(r"\w+", spelled(text).lower()))
-
-
-def _has(there: set[str], word: str) -> bool:
-    return word in there or any(_same(word, each) for each in there)
-
-
-def _same(word: str, other: str) -> bool:
-    """Whether two words differ in their endings alone."""
-    return _stem(word) == _stem(other)
-
-
-def _stem(word: str) -> str:
-    stem = re.sub(r"(ations?|ings?|ions?|ers?|ed|es|s|e)$", "", word)
-    return stem if len(stem) > 2 else word
+    every, counts = graph.word_counts(connection, words)
+    weights = {word: math.log1p(every / (1 + counts[word])) for word in words}
+    hints = {word: weights.pop(word) for word in words if word not in telling}
+    return Asked(weights, hints, bool(_HOW.match(question)), bool(_WHAT.match(question)))
