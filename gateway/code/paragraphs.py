@@ -20,6 +20,8 @@ _HINT = 0.3
 _SHOWS = 0.15  # how much code counts where somebody asks how
 _PROSE = 0.15  # and sentences, also those of a docstring, beside statements
 FEW_SIGNS = 0.12  # of the characters in sentences
+_TELLING = 4  # words of a heading that says something without a text
+_BARE = 0.25  # how much less it says
 _SAYS_WHAT = 0.5  # how much "X is a …" counts where somebody asks what X is
 _WORD = re.compile(r"\w+")
 _FENCE = "```"
@@ -68,7 +70,8 @@ def quotations(lines: Sequence[str], hit: Hit, asked: Asked) -> list[Quotation]:
         if not line.strip() or (start and part[start - 1].strip()):
             continue
         block = _block(part, start)
-        if document and not _has_text(block, headed=start == 0 and bool(heading)):
+        bare = document and not _has_text(block, headed=start == 0 and bool(heading))
+        if bare and len(_WORD.findall(heading)) < _TELLING:
             continue
         if document and hit.line + start == 1 and line == "---":
             continue  # what a program reads, before the document
@@ -79,6 +82,7 @@ def quotations(lines: Sequence[str], hit: Hit, asked: Asked) -> list[Quotation]:
         share = max(_share(asked.weights, each | above) for each in windows)
         score = share + 0.2 * _share(asked.weights, there) + 0.1 * _share(asked.weights, words[0]) + over
         score += _HINT * _share(asked.hints, there | above)
+        score -= _BARE * bare
         score += _PROSE * (signs(block) < FEW_SIGNS)
         score += _SHOWS * (asked.how and document and _CODE_FOLLOWS.search("\n".join(block)) is not None)
         score += _SAYS_WHAT * (asked.what and _says_what(block, asked))

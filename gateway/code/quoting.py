@@ -17,7 +17,7 @@ import apsw
 
 from gateway.base.errors import NotFoundError
 from gateway.code import queries
-from gateway.code.asked import END, NAMED, Cited, at, is_value, numbered
+from gateway.code.asked import END, NAMED, Cited, at, is_value, known_answer, numbered
 from gateway.code.paragraphs import FEW_SIGNS, Asked, Quotation, quotations, signs, stem, stems
 from gateway.code.parts import is_test
 from gateway.code.source import lines_of
@@ -66,12 +66,14 @@ _OPTION = re.compile(
     rf"(?: {_KINDS_OF_OPTION})? (?:do|mean|for)[ ?.!]*",
     re.I,
 )
+_ARROW = re.compile(r"=> ?([^{\s].*)")  # of JavaScript, with an expression as its body
 _SAYS_RESULT = re.compile(r"[\s*#\"']*(Returns?\b|:returns?\b|@returns?\b)")  # in a docstring or comment
 _FILE = re.compile(
     r"(?:in )?(?:which|what) (?:files?|modules?) (?:handles?|implements?|contains?|deals? with|is (?:responsible )?for|"
     r"is about|has|does|do|are for|are about) (?P<name>.+?)[ ?.!]*",
     re.I,
 )
+_NAME_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _PART = re.compile(r"(?:which|what) (?P<kind>class|function|method)(?:e?s)? (?P<name>\w+ .+?)[ ?.!]*", re.I)
 
 
@@ -85,10 +87,12 @@ def formal_answer(connection: apsw.Connection, project: CodeProject, question: s
             return _mentions(connection, project, match["name"])
         if match := _OPTION.fullmatch(asked):
             sure = match["name"].startswith("-") or re.search(rf"\b{_KINDS_OF_OPTION}\b", asked, re.I)
-            if found := _described(connection, project, match["name"]):
+            name = match["name"]
+            if found := _described(connection, project, name):
                 return found
-            if sure:
-                return _mentions(connection, project, match["name"])
+            if sure:  # a method that sets it may have the name
+                defined = known_answer(connection, project.id, f"What does `{name}` do?")
+                return defined or _mentions(connection, project, name)
         if match := _FILE.fullmatch(asked):
             return _files(connection, project, match["name"])
         if match := _PART.fullmatch(asked):
@@ -129,12 +133,14 @@ def _returned(connection: apsw.Connection, project: CodeProject, name: str) -> K
             Cited(f"- line {number}: `{line}`", place.path, number, place.name)
             for number, line in returned[:_SHOWN]
         ]
-        if not returned:
+        if not returned and (arrow := _ARROW.search(" ".join(" ".join(source).split()))):
+            lines.append(f"- its value is `{arrow[1][:_WIDTH]}`")
+        elif not returned:
             lines.append("- It has no statement that returns a value.")
         if len(returned) > _SHOWN:
             lines.append(f"- and {len(returned) - _SHOWN} more statements that return")
     if len(whole or found) > _FILES:
-        lines.append(f"{len(whole or found) - _FILES} more functions have this name.")
+        lines.append(f"Functions with this name that are not shown: {len(whole or found) - _FILES}.")
     return numbered(lines) if found else None
 
 
@@ -225,8 +231,10 @@ def _parts(connection: apsw.Connection, project: CodeProject, kind: str, about: 
     for rank, hit in enumerate(queries.by_words(connection, project.id, about, _MENTIONS)):
         for place in graph.place_at(connection, project.id, hit.path, hit.line):
             if place.kind in kinds and place.line == hit.line and not is_test(hit.path):
-                named = stems(place.name.rpartition(".")[2])
-                scores[place] = 1 / (5 + rank) + len(asked & named) / len(asked)
+                named = {stem(word.lower()) for word in _NAME_WORD.findall(place.name.rpartition(".")[2])}
+                told = asked & (named | stems(place.doc))
+                exact = len(asked & named) / (len(named) or 1)
+                scores[place] = 1 / (5 + rank) + len(told) / len(asked) + exact / 2
     best = sorted(scores, key=lambda place: -scores[place])[:_FILES]
     text: list[Cited | str] = []
     for place in best:
@@ -239,7 +247,7 @@ def quoted_answer(
     connection: apsw.Connection, project: CodeProject, question: str, near: Sequence[Hit]
 ) -> KnownAnswer:
     """The paragraph that has most of the question, or that there is none, with the closest places."""
-    asked = _asked(connection, question)
+    asked = _asked(connection, project, question)
     worded = queries.by_words(connection, project.id, question, _MENTIONS)
     aside = [each for each in (_HISTORY, _LICENCES) if not each.search(question.replace(" ", "/"))]
     kept = [
@@ -280,10 +288,14 @@ def _reader(project: CodeProject) -> Callable[[str], list[str]]:
     return cache(lambda path: lines_of(Path(project.path), path, 1, _ALL))
 
 
-def _asked(connection: apsw.Connection, question: str) -> Asked:
-    """The question's words with their weights, rare ones more, and words that a good answer may have as well."""
+def _asked(connection: apsw.Connection, project: CodeProject, question: str) -> Asked:
+    """The question's words with their weights, rare ones more, and words that a good answer may have as well.
+
+    Everything is about the project itself.
+    """
     words = fts.words(question)
-    telling = [word for word in words if word not in _ASKING] or words
+    aside = _ASKING | set(fts.words(project.name))
+    telling = [word for word in words if word not in aside] or words
     every, counts = graph.word_counts(connection, words)
     weights = {word: math.log1p(every / (1 + counts[word])) for word in words}
     hints = {word: weights.pop(word) for word in words if word not in telling}

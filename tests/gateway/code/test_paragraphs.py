@@ -27,7 +27,9 @@ FILES: dict[str, str | bytes] = {
     '    """Mix a glaze.\n\n    :param strict:\n        ``True`` if unknown parts are an error.\n    """\n'
     "    def known(part):\n        return part in PARTS\n\n    strict = strict or DEBUG\n"
     "    return [part for part in parts if known(part)]\n\n\n"
-    'class GlazeReader:\n    """Reads recipes of glazes."""\n\n\nclass Shelf: ...\n',
+    'class GlazeReader:\n    """Reads recipes of glazes."""\n\n\nclass Shelf: ...\n\n\n'
+    'class RecipeList:\n    def keep_names(self):\n        """Keeps the names of recipes."""\n\n\nclass Recipe: ...\n',
+    "web/cone.js": "export const cone = (heat) => new Cone(heat)\n",
 }
 Ask = Callable[[str], Awaitable[KnownAnswer]]
 
@@ -60,6 +62,10 @@ async def test_a_chapter_and_code_tell_how(ask: Ask) -> None:
     answer = await ask("How do I install it?")
     assert first(answer) in ("README.md:7", "README.md:9")
     assert "npm install kiln" in answer.text
+
+
+async def test_the_name_of_the_project_says_nothing(ask: Ask) -> None:
+    assert first(await ask("How do I install shop?")) == first(await ask("How do I install it?"))
 
 
 async def test_words_of_different_entries_are_no_answer(ask: Ask) -> None:
@@ -104,6 +110,15 @@ async def test_which_class_is_about_something(ask: Ask) -> None:
     answer = await ask("Which class reads the recipes?")
     assert first(answer) == "kiln/glazes.py:17"
     assert "Reads recipes of glazes." in answer.text
+    assert first(await ask("Which class represents a recipe?")).startswith("kiln/glazes.py:29")
+
+
+async def test_a_setting_may_be_a_method(ask: Ask) -> None:
+    assert "Keeps the names of recipes." in (await ask("What does the keep_names setting do?")).text
+
+
+async def test_an_arrow_returns_its_expression(ask: Ask) -> None:
+    assert "its value is `new Cone(heat)`" in (await ask("What does cone return?")).text
 
 
 @pytest.mark.parametrize(
