@@ -6,9 +6,9 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
+from gateway.code.answers.paragraphs import stem
 from gateway.code.meaning import Nearness
 from gateway.code.pages import project_pages
-from gateway.code.paragraphs import stem
 from gateway.store.db import Database
 from gateway.wiki.source import KnownAnswer
 from tests.gateway.code.conftest import Indexable

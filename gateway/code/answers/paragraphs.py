@@ -17,8 +17,9 @@ _NEAR = 4  # lines in which the words of a question stand together
 _HEADING = 0.3  # how much a heading with the words counts beside the text
 _CHAPTER = 0.1  # and a heading above that one
 _HINT = 0.3
-_SHOWS = 0.15  # how much code counts where somebody asks how
-_PROSE = 0.15  # and sentences, also those of a docstring, beside statements
+_FITS = (
+    0.15  # and sentences, also those of a docstring, beside statements; where somebody asks how, code as well
+)
 FEW_SIGNS = 0.12  # of the characters in sentences
 _TELLING = 4  # words of a heading that says something without a text
 _BARE = 0.25  # how much less it says
@@ -31,7 +32,7 @@ _CODE_FOLLOWS = re.compile(r"```|::$|\.\. code", re.M)
 _SUFFIXES = ("ations", "ation", "ings", "ing", "ions", "ion", "ers", "er", "ed", "es", "s")
 
 
-class Asked(NamedTuple):
+class WeightedQuestion(NamedTuple):
     """A question: its words with their weights, words that a good answer may have as well, and what it is after."""
 
     weights: Mapping[str, float]
@@ -55,7 +56,7 @@ class Quotation(NamedTuple):
     said: str
 
 
-def quotations(lines: Sequence[str], hit: Hit, asked: Asked) -> list[Quotation]:
+def quotations(lines: Sequence[str], hit: Hit, asked: WeightedQuestion) -> list[Quotation]:
     """The paragraphs of a part of a file."""
     part = lines[hit.line - 1 : hit.end_line]
     if not part:
@@ -83,8 +84,8 @@ def quotations(lines: Sequence[str], hit: Hit, asked: Asked) -> list[Quotation]:
         score = share + 0.2 * _share(asked.weights, there) + 0.1 * _share(asked.weights, words[0]) + over
         score += _HINT * _share(asked.hints, there | above)
         score -= _BARE * bare
-        score += _PROSE * (signs(block) < FEW_SIGNS)
-        score += _SHOWS * (asked.how and document and _CODE_FOLLOWS.search("\n".join(block)) is not None)
+        shows = document and _CODE_FOLLOWS.search("\n".join(block)) is not None
+        score += _FITS * (shows if asked.how else signs(block) < FEW_SIGNS)
         score += _SAYS_WHAT * (asked.what and _says_what(block, asked))
         said = max(block, key=lambda each: _share(asked.weights, stems(each))).strip()
         found.append(Quotation(share, score, hit.path, hit.line + start, heading, block, said))
@@ -119,7 +120,7 @@ def signs(block: Sequence[str]) -> float:
     return sum(not each.isalnum() for each in shown) / (len(shown) or 1)
 
 
-def _says_what(block: Sequence[str], asked: Asked) -> bool:
+def _says_what(block: Sequence[str], asked: WeightedQuestion) -> bool:
     """Whether a paragraph begins by saying what the thing in question is."""
     first = _WORD.findall(" ".join(itertools.islice((line for line in block if not _MARKUP.match(line)), 3)))
     for at, word in enumerate(first):

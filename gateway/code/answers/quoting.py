@@ -17,8 +17,16 @@ import apsw
 
 from gateway.base.errors import NotFoundError
 from gateway.code import queries
-from gateway.code.asked import END, NAMED, Cited, at, is_value, known_answer, numbered
-from gateway.code.paragraphs import FEW_SIGNS, Asked, Quotation, quotations, signs, stem, stems
+from gateway.code.answers.asked import END, NAMED, Cited, at, is_value, known_answer, numbered
+from gateway.code.answers.paragraphs import (
+    FEW_SIGNS,
+    Quotation,
+    WeightedQuestion,
+    quotations,
+    signs,
+    stem,
+    stems,
+)
 from gateway.code.parts import is_test
 from gateway.code.source import lines_of
 from gateway.store import fts
@@ -288,7 +296,7 @@ def _reader(project: CodeProject) -> Callable[[str], list[str]]:
     return cache(lambda path: lines_of(Path(project.path), path, 1, _ALL))
 
 
-def _asked(connection: apsw.Connection, project: CodeProject, question: str) -> Asked:
+def _asked(connection: apsw.Connection, project: CodeProject, question: str) -> WeightedQuestion:
     """The question's words with their weights, rare ones more, and words that a good answer may have as well.
 
     Everything is about the project itself.
@@ -299,4 +307,4 @@ def _asked(connection: apsw.Connection, project: CodeProject, question: str) -> 
     every, counts = graph.word_counts(connection, words)
     weights = {word: math.log1p(every / (1 + counts[word])) for word in words}
     hints = {word: weights.pop(word) for word in words if word not in telling}
-    return Asked(weights, hints, bool(_HOW.match(question)), bool(_WHAT.match(question)))
+    return WeightedQuestion(weights, hints, bool(_HOW.match(question)), bool(_WHAT.match(question)))
