@@ -139,8 +139,10 @@ def _block(lines: Sequence[str], start: int) -> list[str]:
         last = shown[-1] if shown else ""
         alone = len(shown) < 2 and start == 0
         introduces = last.endswith(":") or last.startswith((".. ", "#"))
+        following = next((line for line in lines[end:] if line.strip()), "")
+        shows = following.startswith((_FENCE, ".. code"))
         fenced = sum(line.lstrip().startswith(_FENCE) for line in lines[start:end]) % 2 == 1
-        if not (alone or introduces or fenced):
+        if not (alone or introduces or shows or fenced):
             break
         while end < len(lines) and not lines[end].strip():
             end += 1

@@ -15,7 +15,7 @@ from tests.gateway.code.conftest import Indexable
 
 FILES: dict[str, str | bytes] = {
     "README.md": "# Kiln\n\nFires pots.\n\n## Installation\n\n### With a package manager\n\n"
-    "Kiln is in the registry:\n\n```\nnpm install kiln\n```\n\n### Agents\n\nAgents install it themselves.\n",
+    "Kiln is in the registry.\n\n```\nnpm install kiln\n```\n\n### Agents\n\nAgents install it themselves.\n",
     "docs/api.rst": "Glazes\n======\n\n.. automodule:: kiln.glazes\n   :members:\n\n.. _ramps:\n\nRamps\n=====\n\n"
     "Some ramps take long.\n\nA **ramp** is a schedule of temperatures.\n",
     "docs/cli.rst": "Commands\n========\n\n*   ``fire``: Fires a pot.\n*   ``list``: Lists the cones.\n"
