@@ -55,6 +55,15 @@ class Indexed(NamedTuple):
     walk: Walk
 
 
+class _Compared(NamedTuple):
+    """The files of a project beside what the index knows of them; ``stale`` ones are to be read."""
+
+    walk: Walk
+    known: dict[str, store.FileRow]
+    packages: set[str]
+    stale: list[FoundFile]
+
+
 class _Read(NamedTuple):
     """A file that was read: its row, its facts and its text without secrets."""
 
@@ -95,13 +104,25 @@ class ProjectIndexer:
                 self._database.write_sync(lambda c: projects.set_problem(c, self._project.id, problem))
             raise
 
-    def _run(self) -> Indexed:
+    def waiting(self) -> int:
+        """How many files a run would look at; 0 if there is nothing to do. Raises HearthError as a run does."""
+        compared = self._compare()
+        gone = compared.known.keys() - {each.path for each in compared.walk.files}
+        unresolved = self._database.read_sync(lambda c: store.pending_files(c, self._project.id))
+        never = self._project.indexed_at is None or self._project.problem is not None
+        return len(compared.stale) + len(gone) + len(unresolved) + never
+
+    def _compare(self) -> _Compared:
         found = walk(self._root, self._project.excludes, docs=self._project.docs)
         known = {row.path: row for row in self._read(lambda c: store.files_of(c, self._project.id))}
         packages = {posixpath.dirname(each.path) for each in found.files if each.path.endswith("__init__.py")}
+        stale = [each for each in found.files if _is_stale(each, known.get(each.path), packages)]
+        return _Compared(found, known, packages, stale)
+
+    def _run(self) -> Indexed:
+        found, known, packages, stale = self._compare()
         parsed = 0
         there = {each.path for each in found.files}
-        stale = [each for each in found.files if _is_stale(each, known.get(each.path), packages)]
         for start in range(0, len(stale), _AT_ONCE):
             batch, names = [], set[str]()
             for each in stale[start : start + _AT_ONCE]:

@@ -33,6 +33,18 @@ def test_an_unchanged_project_writes_nothing(project: Make) -> None:
     assert made.database.read_sync(lambda c: c.pragma("data_version")) == before
 
 
+def test_what_waits_is_counted_without_indexing(project: Make) -> None:
+    made = project({"a.py": "def f(): ...\n", "b.py": "from a import f\nf()\n"})
+    indexer = ProjectIndexer(made.database, made.row)
+    assert indexer.waiting() == 0
+    made.write({"a.py": "def g(): ...\n", "c.py": "x = 1\n"})
+    (made.root / "b.py").unlink()
+    assert indexer.waiting() == 3
+    assert made.row.files == 2, "nothing is indexed yet"
+    made.index()
+    assert ProjectIndexer(made.database, made.row).waiting() == 0
+
+
 def test_a_new_body_resolves_its_own_file_alone(project: Make) -> None:
     made = project({"a.py": "def f():\n    return 1\ndef g(): ...\n", "b.py": "from a import f\nf()\n"})
     made.write({"a.py": "\n\ndef f():\n    g()\n    return 1\ndef g(): ...\n"})
