@@ -54,9 +54,10 @@ _NAMED = 500  # parts with a name, or a word of the same stem
 # Words of questions that no answer repeats.
 _ASKING = frozenset(
     """
-    actually all always another automatically available before certain code configuration configure configured default
-    defaults different exactly file files first function gets handle handles happen happens instead look make makes mean
-    means need needs other possible set some turn use used using value way whenever where which work works
+    actually age all always amount another automatically available before certain code color colour configuration
+    configure configured cost date day default defaults different exactly file files first function gets handle
+    handles happen happens height instead length look make makes mean means need needs number other possible price
+    set size some time turn use used using value way whenever where which work works year
     """.split()  # noqa: SIM905 - a list of quoted words is harder to read
 )
 _LICENCES = re.compile(r"(^|/|_)(licen[cs]e[sd]?|copying|notices?)\b", re.I)
