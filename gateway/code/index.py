@@ -29,6 +29,7 @@ from gateway.code.resolving.files import Namesakes, resolve_file
 from gateway.code.resolving.resolver import Resolver
 from gateway.code.resolving.values import Value
 from gateway.code.resolving.view import Modules, module_name
+from gateway.code.source import lines_in
 from gateway.code.walk import FoundFile, Walk, check_root, unsuitable, walk
 from gateway.store.code import files as store
 from gateway.store.code import graph, projects
@@ -52,6 +53,15 @@ class Indexed(NamedTuple):
     resolved: int
     removed: int
     walk: Walk
+
+
+class _Compared(NamedTuple):
+    """The files of a project beside what the index knows of them; ``stale`` ones are to be read."""
+
+    walk: Walk
+    known: dict[str, store.FileRow]
+    packages: set[str]
+    stale: list[FoundFile]
 
 
 class _Read(NamedTuple):
@@ -94,13 +104,25 @@ class ProjectIndexer:
                 self._database.write_sync(lambda c: projects.set_problem(c, self._project.id, problem))
             raise
 
-    def _run(self) -> Indexed:
+    def waiting(self) -> int:
+        """How many files a run would look at; 0 if there is nothing to do. Raises HearthError as a run does."""
+        compared = self._compare()
+        gone = compared.known.keys() - {each.path for each in compared.walk.files}
+        unresolved = self._database.read_sync(lambda c: store.pending_files(c, self._project.id))
+        never = self._project.indexed_at is None or self._project.problem is not None
+        return len(compared.stale) + len(gone) + len(unresolved) + never
+
+    def _compare(self) -> _Compared:
         found = walk(self._root, self._project.excludes, docs=self._project.docs)
         known = {row.path: row for row in self._read(lambda c: store.files_of(c, self._project.id))}
         packages = {posixpath.dirname(each.path) for each in found.files if each.path.endswith("__init__.py")}
+        stale = [each for each in found.files if _is_stale(each, known.get(each.path), packages)]
+        return _Compared(found, known, packages, stale)
+
+    def _run(self) -> Indexed:
+        found, known, packages, stale = self._compare()
         parsed = 0
         there = {each.path for each in found.files}
-        stale = [each for each in found.files if _is_stale(each, known.get(each.path), packages)]
         for start in range(0, len(stale), _AT_ONCE):
             batch, names = [], set[str]()
             for each in stale[start : start + _AT_ONCE]:
@@ -160,7 +182,7 @@ class ProjectIndexer:
             facts = self._facts(digest)
             if not facts.definitions:
                 facts = parse(found.language, module.rpartition(".")[2], source, secrets)
-        return _Read(row, facts, text.splitlines())
+        return _Read(row, facts, lines_in(text))
 
     def _put(self, connection: apsw.Connection, batch: Sequence[_Read], names: set[str]) -> None:
         """Store files with their definitions and text; what looked up one of the names is to be resolved again."""

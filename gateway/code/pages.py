@@ -12,10 +12,10 @@ import apsw
 
 from gateway.base.errors import NotFoundError
 from gateway.code import queries
-from gateway.code.asked import known_answer
+from gateway.code.answers.asked import known_answer
+from gateway.code.answers.quoting import formal_answer, quoted_answer
 from gateway.code.meaning import Nearness
 from gateway.code.parts import headings, is_test
-from gateway.code.quoting import formal_answer, quoted_answer
 from gateway.code.source import lines_of
 from gateway.store.code import graph, projects
 from gateway.store.code.files import FileRow, file_at

@@ -84,11 +84,13 @@ class Impact(Struct, frozen=True, kw_only=True):
 def find(connection: apsw.Connection, project: str, name: str) -> list[Place]:
     """The definitions that a name means: a qualified name, the end of one, a path or its end, or ``path:line``.
 
+    The name of a class with what it inherits means the base's definition.
+
     Raises NotFoundError.
     """
     match = _PLACE.fullmatch(name)
     found = [] if match else graph.places_named(connection, project, name)
-    if found := found or _exported(connection, project, name):
+    if found := found or _exported(connection, project, name) or _inherited(connection, project, name):
         return found
     paths = names.paths_named(connection, project, match[1] if match else name)
     known = [place for path in paths for place in graph.module_at(connection, project, path)]
@@ -119,6 +121,14 @@ def _exported(connection: apsw.Connection, project: str, name: str) -> list[Plac
             if found := graph.places_named(connection, project, wanted):
                 return found
     return []
+
+
+def _inherited(connection: apsw.Connection, project: str, name: str) -> list[Place]:
+    """What a class has from its bases, as `Class.method`."""
+    owner, _, last = name.rpartition(".")
+    named = graph.places_named(connection, project, owner) or _exported(connection, project, owner)
+    classes = [place.id for place in named if place.kind == "class"]
+    return graph.places(connection, graph.inherited(connection, classes, last)) if classes else []
 
 
 def _alike(connection: apsw.Connection, project: str, name: str) -> list[str]:

@@ -18,5 +18,13 @@ def lines_of(root: Path, path: str, first: int, last: int) -> list[str]:
             text = file.read(MAX_BYTES + 1).decode("utf-8", "replace")
     except (OSError, RuntimeError):  # a loop of links is a RuntimeError up to Python 3.12
         return []
-    found = "\n".join(text.splitlines()[first - 1 : last])
-    return redact(found)[0].splitlines()
+    found = "\n".join(lines_in(text)[first - 1 : last])
+    return lines_in(redact(found)[0])
+
+
+def lines_in(text: str) -> list[str]:
+    """Lines as parsers and editors count them: a form feed or U+2028 ends none, other than for `str.splitlines`."""
+    lines = text.split("\n")
+    if not lines[-1]:
+        lines.pop()
+    return [line.removesuffix("\r") for line in lines]

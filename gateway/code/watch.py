@@ -2,6 +2,7 @@
 
 An idle watcher reads and writes nothing. Commands that change the registry touch a file that is watched as well. Many
 changes at once, such as a checkout, are indexed in a process of their own: they would slow the event loop down.
+Projects with few changes come first.
 """
 
 from __future__ import annotations
@@ -65,8 +66,10 @@ class ProjectWatcher:
             watched = {str(touched), *(folder for each in folders.values() for folder in each)}
             async with _watching(watched) as events:
                 # What happens from here on is reported. What happened before is found by indexing everything once.
-                for project in found:
-                    await self._index(project, many=True)
+                waiting = {each.id: await asyncio.to_thread(self._waiting, each) for each in found}
+                for project in sorted(found, key=lambda each: waiting[each.id]):
+                    if waiting[project.id]:
+                        await self._index(project, many=waiting[project.id] > _MANY)
                 if all([await asyncio.to_thread(_folders, each) == folders[each.id] for each in found]):
                     await self._follow(events, found, folders, str(touched))
 
@@ -84,12 +87,21 @@ class ProjectWatcher:
                 raise _explained(paths, sum(map(len, folders.values()))) from paths
             if any(Path(path).parent == Path(touched) for path in paths):
                 return
-            for project in found:
-                inside = [path for path in paths if Path(path).is_relative_to(project.path)]
+            changed = [
+                (project, [path for path in paths if Path(path).is_relative_to(project.path)])
+                for project in found
+            ]
+            for project, inside in sorted(changed, key=lambda each: len(each[1])):
                 if inside or not await asyncio.to_thread(Path(project.path).is_dir):
                     await self._index(project, many=len(inside) > _MANY)
                     if await asyncio.to_thread(_folders, project) != folders[project.id]:
                         return
+
+    def _waiting(self, project: CodeProject) -> int:
+        try:
+            return ProjectIndexer(self._database, project).waiting()
+        except HearthError:
+            return 1  # the run notes the problem
 
     async def _index(self, project: CodeProject, *, many: bool) -> None:
         """Index one project. A folder that is gone or cannot be read is noted in the registry."""

@@ -112,19 +112,26 @@ def _groups(groups: Mapping[str, Callable[[CodeUse], str] | None]) -> Callable[[
             if rows:
                 cut = f" (the first {len(rows)})" if name in answer.cut else ""
                 say(f"\n{name.replace('_', ' ')}{cut}:")
-            for use in rows:
-                target = f" -> {use.target}" if use.target and len(answer.of) > 1 else ""
-                _use(use, shown(use) if shown else f"{use.caller}{target}", root)
+            several = len(answer.of) > 1
+            lines = [
+                _use(use, shown(use) if shown else _caller(use, with_target=several), root) for use in rows
+            ]
+            for line in dict.fromkeys(lines):  # an import of several names is one line
+                say(line)
         if not any(getattr(answer, name) for name in groups):
             say("nothing found", err=True)
 
     return show
 
 
-def _use(use: CodeUse, name: str, root: Path) -> None:
+def _caller(use: CodeUse, *, with_target: bool) -> str:
+    return f"{use.caller} -> {use.target}" if with_target and use.target else use.caller
+
+
+def _use(use: CodeUse, name: str, root: Path) -> str:
     line = next(iter(lines_of(root, use.path, use.line, use.line)), "").strip()
     how = f"  [{use.origin} {use.confidence:.2f}]" if use.origin and use.confidence else ""
-    say(f"  {use.path}:{use.line}  {name}  {_short(line)}{how}")
+    return f"  {use.path}:{use.line}  {name}  {_short(line)}{how}"
 
 
 def _short(line: str) -> str:

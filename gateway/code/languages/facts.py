@@ -24,7 +24,7 @@ DefinitionKind = Literal["module", "class", "function", "lambda"]
 SiteKind = Literal["call", "implicit", "base", "import", "use"]
 
 # Raised when the facts of the same text or what is resolved from them change, so that an older index is made again.
-VERSION = 4
+VERSION = 5
 
 
 class Param(Struct, array_like=True):

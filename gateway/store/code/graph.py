@@ -309,6 +309,22 @@ def overridden(connection: apsw.Connection, identity: int) -> list[int]:
     return [int(str(number)) for (number,) in rows]
 
 
+def inherited(connection: apsw.Connection, classes: Sequence[int], name: str) -> list[int]:
+    """What classes have under a name from their nearest bases that define it."""
+    rows = connection.execute(
+        "WITH RECURSIVE bases (id, depth) AS (SELECT value, 0 FROM json_each(?1) UNION "
+        "SELECT e.target, depth + 1 FROM bases JOIN code_definitions AS c ON c.id = bases.id "
+        "JOIN code_sites AS s ON s.file = c.file AND s.line BETWEEN c.line AND c.end_line AND s.kind = 'base' "
+        "AND s.scope = c.parent JOIN code_edges AS e ON e.site = s.id WHERE depth < 20) "
+        "SELECT o.id, min(depth) FROM bases JOIN code_definitions AS c ON c.id = bases.id "
+        "JOIN code_definitions AS o ON o.file = c.file AND o.parent = c.ordinal AND o.name = ?2 GROUP BY o.id",
+        (as_json(list(classes)), name),
+    )
+    found = [(int(str(depth)), int(str(number))) for number, depth in rows]
+    nearest = min(found, default=(0, 0))[0]
+    return [number for depth, number in found if depth == nearest]
+
+
 def subclasses(connection: apsw.Connection, identity: int) -> list[int]:
     """All classes below a class, nearest first."""
     rows = connection.execute(

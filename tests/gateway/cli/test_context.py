@@ -31,7 +31,7 @@ def main(thing):
     AuthService().login('a')
     thing.login('b')
 """,
-    "shop/admin.py": """from .auth import AuthService
+    "shop/admin.py": """from .auth import AuthService, check
 
 class Admin(AuthService):
     def reset(self):
@@ -101,6 +101,8 @@ def test_queries(hearth: Run, shop: Path) -> None:
     assert outline["left_out"] > 0  # type: ignore[operator]
     shown = hearth("context", "callers", "AuthService.login").stdout
     assert "shop/app.py:4  shop.app.main  AuthService().login('a')  [assignment 0.90]" in shown
+    importers = hearth("context", "imports", "shop.auth").stdout.partition("imported by:")[2].splitlines()
+    assert len(importers) == len(set(importers)), "an import of several names is one line"
 
 
 def test_ctrl_c_keeps_what_is_indexed_and_a_refresh_goes_on(

@@ -12,9 +12,11 @@ from pathlib import Path
 import pytest
 
 from gateway.base.errors import InvalidRequestError, NotFoundError
+from gateway.code import queries
 from gateway.code.index import ProjectIndexer
 from gateway.code.languages.facts import VERSION
 from gateway.code.queries import references
+from gateway.code.source import lines_of
 from gateway.store.code.projects import add_project, list_projects, project_of, remove_project
 from gateway.store.db import Database
 from tests.gateway.code.conftest import Indexable
@@ -29,6 +31,18 @@ def test_an_unchanged_project_writes_nothing(project: Make) -> None:
     done = made.index()
     assert (done.parsed, done.resolved, done.removed) == (0, 0, 0)
     assert made.database.read_sync(lambda c: c.pragma("data_version")) == before
+
+
+def test_what_waits_is_counted_without_indexing(project: Make) -> None:
+    made = project({"a.py": "def f(): ...\n", "b.py": "from a import f\nf()\n"})
+    indexer = ProjectIndexer(made.database, made.row)
+    assert indexer.waiting() == 0
+    made.write({"a.py": "def g(): ...\n", "c.py": "x = 1\n"})
+    (made.root / "b.py").unlink()
+    assert indexer.waiting() == 3
+    assert made.row.files == 2, "nothing is indexed yet"
+    made.index()
+    assert ProjectIndexer(made.database, made.row).waiting() == 0
 
 
 def test_a_new_body_resolves_its_own_file_alone(project: Make) -> None:
@@ -154,6 +168,23 @@ def test_content_that_is_no_text_for_people(project: Make) -> None:
     assert made.index().walk.left_out == {"over 1 MB": 1}
     assert made.row.files == 3
     assert ("latin", "latin.f", "same file") in made.edges()
+
+
+def test_form_feeds_and_other_separators_end_no_line(project: Make, database: Database) -> None:
+    made = project(
+        {
+            "a.py": "import os\r\n\x0c\r\ndef one(): ...\r\nX = 'a\u2028b'\r\n\x0c\r\ndef two():\r\n    one()\r\n",
+            "a.md": "# Title\n\x0c\n## Second\n\nText.\n",
+        }
+    )
+    found = database.read_sync(lambda c: queries.search(c, made.id, "two", 9))
+    assert [lines_of(made.root, hit.path, hit.line, hit.end_line) for hit in found] == [
+        ["def two():", "    one()"]
+    ]
+    (use,) = database.read_sync(lambda c: queries.callers(c, made.id, "one")).confirmed
+    assert lines_of(made.root, use.path, use.line, use.line) == ["    one()"]
+    (section,) = database.read_sync(lambda c: queries.search(c, made.id, "second", 9))
+    assert lines_of(made.root, section.path, section.line, section.end_line)[0] == "## Second"
 
 
 def test_one_project_inside_another_are_two(database: Database, project: Make) -> None:

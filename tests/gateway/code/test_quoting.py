@@ -78,6 +78,10 @@ async def test_a_paragraph_is_quoted_with_the_code_that_it_introduces(ask: Ask) 
     assert cited(await ask("What happens when shipped orders are refunded?")) == ["shop/basket.py:14"]
 
 
+async def test_an_answer_need_not_name_what_is_asked_of_it(ask: Ask) -> None:
+    assert "Mail to customers." in (await ask("What size is mail to customers?")).text
+
+
 @pytest.mark.parametrize("question", ["How do I configure Kafka?", "Who is the president of France?", "???"])
 async def test_a_refusal_is_honest(ask: Ask, question: str) -> None:
     assert "do not say this" in (await ask(question)).text

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from gateway.base.errors import NotFoundError
 from gateway.code import queries
 from tests.gateway.code.conftest import Indexable
 
@@ -271,3 +272,25 @@ def twice(): ...
     assert ("a.outer.run", "a.outer.run", "flow") in made.edges(), (
         "the outer decorator gets the inner one's result"
     )
+
+
+def test_a_class_has_what_it_inherits(project: Make) -> None:
+    made = project(
+        {
+            "base.py": "class Thread:\n    def start(self): ...\n    def stop(self): ...\n",
+            "work.py": "from base import Thread\nclass Worker(Thread):\n    def stop(self): ...\n"
+            "class Fast(Worker): ...\ndef run(fast: Fast):\n    fast.start()\n",
+            "app.ts": "class View { render() {} }\nclass Page extends View {}\nnew Page().render()\n",
+        }
+    )
+
+    def named(name: str) -> list[str]:
+        return [place.name for place in made.database.read_sync(lambda c: queries.find(c, made.id, name))]
+
+    assert named("Fast.start") == named("work.Worker.start") == ["base.Thread.start"]
+    assert named("Fast.stop") == ["work.Worker.stop"], "the nearest base"
+    assert named("Page.render") == ["app.View.render"]
+    found = made.database.read_sync(lambda c: queries.callers(c, made.id, "Fast.start"))
+    assert [use.caller for use in found.confirmed] == ["work.run"]
+    with pytest.raises(NotFoundError):
+        named("Fast.pause")

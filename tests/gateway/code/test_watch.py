@@ -10,7 +10,7 @@ import pytest
 
 from gateway.base.supervised import Supervision
 from gateway.code.watch import ProjectWatcher, _explained, touch_registry
-from gateway.store.code.projects import list_projects, remove_project
+from gateway.store.code.projects import CodeProject, list_projects, remove_project
 from tests.gateway.code.conftest import Indexable
 from tests.waiting import until
 
@@ -75,6 +75,31 @@ async def test_the_registry_is_followed(watched: tuple[Indexable, Supervision], 
     made.write({"a.py": "def after(): ...\nafter()\n"})
     await until(lambda: ("a", "a.after", "same file") in made.edges())
     assert len(made.database.read_sync(list_projects)) == 1
+
+
+async def test_a_small_change_does_not_wait_for_a_large_project(
+    project: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    large = project({f"m{i}.py": f"def f{i}(): ...\n" for i in range(30)}, "a-large-one")
+    small = project({"a.py": "def f(): ...\n"}, "small")
+    # Both have changed while no watcher ran.
+    large.write({f"m{i}.py": f"def g{i}(): ...\ng{i}()\n" for i in range(30)})
+    small.write({"a.py": "def g(): ...\ng()\n"})
+    order: list[tuple[str, bool]] = []
+    index = ProjectWatcher._index
+
+    async def noted(self: ProjectWatcher, row: CodeProject, *, many: bool) -> None:
+        order.append((row.name, many))
+        await index(self, row, many=many)
+
+    monkeypatch.setattr(ProjectWatcher, "_index", noted)
+    supervision = Supervision()
+    watcher = ProjectWatcher(large.database, large.database.path.parent)
+    watcher.start(supervision)
+    await until(lambda: ("m29", "m29.g29", "same file") in large.edges())
+    assert ("a", "a.g", "same file") in small.edges()
+    assert order[:2] == [("small", False), ("a-large-one", True)], "the small one without another process"
+    await watcher.close()
 
 
 def test_the_limit_of_watches_is_explained() -> None:

@@ -99,7 +99,7 @@ def _definition(connection: apsw.Connection, project: str, name: str, asked: str
         lines.append(at(place))
         lines += [f"    {text}" for text in (place.signature, place.doc.split("\n\n")[0].strip()) if text]
     if len(found) > _PLACES:
-        lines.append(f"{len(found) - _PLACES} more definitions have this name.")
+        lines.append(f"Definitions with this name that are not shown: {len(found) - _PLACES}.")
     return numbered(lines)
 
 

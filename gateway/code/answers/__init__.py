@@ -1,0 +1,1 @@
+"""Answers to questions about a project without a model: from its graph, and quotations."""
