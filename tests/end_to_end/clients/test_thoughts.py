@@ -50,6 +50,16 @@ def chat(server: Server, **body: Any) -> Any:
     return post(server, "/v1/chat/completions", messages=HI, **GREEDY, **body)
 
 
+@pytest.fixture(scope="module")
+def answered(server: Server) -> dict[str, Any]:
+    """A budget after which the model says something: after some thoughts it ends, and rounding decides after which."""
+    for tokens in range(9, 40):
+        budget = {"type": "enabled", "budget_tokens": tokens}
+        if chat(server, thinking=budget).json()["choices"][0]["message"]["content"]:
+            return budget
+    pytest.fail("the model never answers after a thought")
+
+
 def streamed(text: str) -> list[dict[str, Any]]:
     lines = [line.removeprefix("data: ") for line in text.splitlines() if line.startswith("data: {")]
     return [json.loads(line) for line in lines]
@@ -64,8 +74,11 @@ def streamed(text: str) -> list[dict[str, Any]]:
         {"reasoning": {"enabled": True}},
     ],
 )
-def test_thoughts_are_separate_from_the_reply(server: Server, wish: dict[str, Any]) -> None:
-    reply = chat(server, **wish, thinking={"budget_tokens": 9}, logprobs=True)
+def test_thoughts_are_separate_from_the_reply(
+    server: Server, answered: dict[str, Any], wish: dict[str, Any]
+) -> None:
+    budget = {"budget_tokens": answered["budget_tokens"]}
+    reply = chat(server, **wish, thinking=budget, logprobs=True)
     assert "x-hearth-ignored" not in reply.headers
     [choice] = reply.json()["choices"]
     message = choice["message"]
@@ -74,7 +87,7 @@ def test_thoughts_are_separate_from_the_reply(server: Server, wish: dict[str, An
     assert "think>" not in message["content"] + message["reasoning_content"]
     said = b"".join(bytes(token["bytes"] or []) for token in choice["logprobs"]["content"]).decode()
     assert said.strip() == message["content"].strip()
-    events = streamed(chat(server, **wish, thinking={"budget_tokens": 9}, stream=True).text)
+    events = streamed(chat(server, **wish, thinking=budget, stream=True).text)
     deltas = [event["choices"][0]["delta"] for event in events]
     assert "".join(delta.get("reasoning_content", "") for delta in deltas) == message["reasoning_content"]
     assert "".join(delta.get("content", "") for delta in deltas) == message["content"]
@@ -127,8 +140,8 @@ def test_a_tool_that_must_be_called_is_called_after_the_thought(server: Server) 
     assert message["tool_calls"][0]["function"]["name"] == "visit"
 
 
-def test_anthropics_blocks(server: Server) -> None:
-    body = {"messages": HI, "thinking": BUDGET, **GREEDY}
+def test_anthropics_blocks(server: Server, answered: dict[str, Any]) -> None:
+    body = {"messages": HI, "thinking": answered, **GREEDY}
     thought, text = post(server, "/v1/messages", **body).json()["content"]
     assert (thought["type"], text["type"], thought["signature"]) == ("thinking", "text", "")
     events = streamed(post(server, "/v1/messages", **body, stream=True).text)
