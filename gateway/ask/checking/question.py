@@ -54,6 +54,8 @@ _HOW_TO = re.compile(
 )
 _DEFINES = re.compile(r"\W*(?:what|who)(?:['’]s| (?:is|are|was|were|does)\b)", re.I)
 _HOW_MANY = re.compile(r"\bhow many (\w+)", re.I)
+_PRICE = re.compile(r"\bhow much\b.*\b(costs?|pay|paid|charges?|price)\b", re.I)
+_UTMOST = re.compile(r"\bthe (?:very )?(?:most|least|best|worst)\b(?! (?:of|recent)\b)", re.I)
 _WHICH = re.compile(r"\b(?:which|what) (\w+)", re.I)
 # Digits and underscores make a token a name: tcp_fin_timeout.
 _NO_WORD, _LETTER = re.compile("[0-9_]"), re.compile(r"[^\W\d_]")
@@ -91,6 +93,7 @@ _ASKING = frozenset(
         show please guy man woman person someone whose
         differ difference same both vs versus between hi hello hey thank thanks
         add now new today currently good purpose people thing something someone mistake per
+        anything everything stuff anymore anyway lot bit want possible able ever maybe really
         """.split(),  # noqa: SIM905
     )
 )
@@ -104,6 +107,8 @@ class ReadQuestion(Struct, frozen=True):
     kind: Kind | None
     native: bool  # it is in English or in the pages' language
     counts: str  # the stem of what it asks the number of, or ""
+    price: frozenset[str]  # the stem of the word that asks for one
+    utmost: bool  # it asks for the most or the best, not for the best way
     which: str  # the stem of the word behind "which" or "what", or ""
     how_to: bool  # it asks for instructions
     defines: bool  # it asks what something is
@@ -151,6 +156,8 @@ def read_question(text: str, known: frozenset[str], ordinary: frozenset[str]) ->
         kind,
         native,
         counts,
+        frozenset(meaning([stem(price[1])])) if (price := _PRICE.search(text)) else frozenset(),
+        _UTMOST.search(text) is not None and not how_to,
         which,
         how_to,
         defines,

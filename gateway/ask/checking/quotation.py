@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from gateway.ask.checking.evidence import Statement, meaning
-from gateway.ask.checking.relevance import ABOUT_TEXT, DEFINED, LEAST_SHARE, Relevance
+from gateway.ask.checking.relevance import ABOUT_TEXT, DEFINED, LEAST_SHARE, Relevance, is_sentence
 from gateway.ask.text.passages import CELLS, introduces
 from gateway.ask.text.words import content_words
 
@@ -185,12 +185,15 @@ class Quotations(Relevance):
         text = " ".join(each.text for each in said_here)
         has_kind = self.has_kind(text, passage.n)
         fits = share is not None and share >= LEAST_SHARE
-        whole = not sought and not question.words - self._shared(question.words, own | passage.context)
+        every_word = not question.words - self._shared(question.words, own | passage.context)
+        whole = not sought and every_word
         row, digits = CELLS in text, {word for word in content_words(text) if word.isdigit()}
         signed = self._signed(passage.n, text)
         about_text = ABOUT_TEXT.match(text) is not None
         begins = statements[start] is self._first[passage.n]
-        first = whole and not about_text and not question.how_to and begins
+        # What a thing does is told where its page begins, if that has all words: "What does the red eye filter do?"
+        told = titled and question.defines and every_word
+        first = (whole or told) and not about_text and not question.how_to and begins
         headed = (not start and index in self._headed) or (begins and passage.n in self._asking)
         score += self._mean * (
             _KIND * (has_kind and question.kind is not None)
@@ -205,7 +208,8 @@ class Quotations(Relevance):
             + _REASON * (question.why and _BECAUSE.search(text) is not None)
             + _STEPS * ((question.how_to and len(lines) > 1) or (question.code and _are_code(lines)))
             - _SECOND * max(0, end - start - 1)
-            + _PROSE * (statements[start].kind == "prose")
+            + _PROSE
+            * (statements[start].kind == "prose" and is_sentence(said_here[-1].text if said_here else ""))
         )
         every = own | passage.context | frozenset[str]().union(*(each.words for each in lines))
         said = self._shared(sought, every)

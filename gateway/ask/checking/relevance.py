@@ -52,6 +52,18 @@ ABOUT_TEXT = re.compile(
     r"is a list)\b",
     re.I,
 )
+_SENTENCE_END = re.compile(r"[.?!…:。][\"'”’)\]]*\s*\Z")
+_CAPTION = re.compile(r"(?:figure|fig\.|table|example|listing) [0-9]", re.I)
+_PRICE = re.compile(r"[$€£¥]|\bfree(?: of charge)?\b|\bgratis\b", re.I)
+_UTMOST = re.compile(
+    r"\b(?:most|least|best|worst|only|first|last|top|max\w*|min\w*|mostly|usually|than|more|less|\w{2,}est)\b",
+    re.I,
+)
+
+
+def is_sentence(text: str) -> bool:
+    """Whether a line of prose is a whole sentence: no caption, and no heading in bold."""
+    return _SENTENCE_END.search(text) is not None and _CAPTION.match(text) is None
 
 
 class Relevance:
@@ -83,7 +95,11 @@ class Relevance:
             self._leads.setdefault(each.n, each)
         prose = sorted(
             evidence.statements,
-            key=lambda each: (each.kind != "prose", ABOUT_TEXT.match(each.text) is not None),
+            key=lambda each: (
+                each.kind != "prose",
+                not is_sentence(each.text),
+                ABOUT_TEXT.match(each.text) is not None,
+            ),
         )
         self._first: dict[int, Statement] = {}  # of each page: of prose, where it has any
         for statement in prose:
@@ -214,10 +230,16 @@ class Relevance:
         return 0.0 if asked != self.question.words or more > 1 else 1.0 / (1 + more)
 
     def has_kind(self, text: str, n: int) -> bool:
-        """Whether the text of page ``n`` has a thing of the kind that is asked for."""
+        """Whether the text of page ``n`` has a thing of the kind that is asked for, and compares if that is asked."""
+        if self.question.utmost and not _UTMOST.search(text):
+            return False
         match self.question.kind:
             case "year":
                 return _YEAR.search(text) is not None
+            case "number" if self.question.price:
+                return _PRICE.search(text) is not None or bool(
+                    _NUMBER.search(text) and self._shared(self.question.price, meaning(content_words(text)))
+                )
             case "number":
                 some = self.question.counts and _NONE.search(text)
                 return _NUMBER.search(text) is not None or bool(some)

@@ -16,6 +16,7 @@ _ABBREVIATION = re.compile(r"(?:^|[\s(\"'])(?:e\.g|i\.e|cf|vs|approx|ca|Dr|Mr|Mr
 # "C. Pressey", "by C. Pressey", "John C. Reynolds" or "P.P. Chen", but not "written in C."
 _INITIAL = re.compile(r"(?:^|\b(?:by|and|of|with|after)[ \t]|&[ \t]|[A-Z][\w.'-]*[ \t]|[A-Z]\.)[A-Z]\Z")
 _ITEM_NUMBER = re.compile(r"[0-9]{1,3}")  # "1. First" is one sentence
+_OPENS_QUOTE = re.compile(r"(?:^|[\s(])[\"'“‘`]\Z")  # before a sign that is quoted: press '.' or 's'
 _NOT_SPACE = re.compile(r"\S")
 FENCE = "```"
 _CONTEXT = 64  # characters before a full stop that decide whether it ends an abbreviation
@@ -88,7 +89,7 @@ def _unit_end(text: str, start: int, line_only: bool, final: bool) -> int | None
     limit = len(text) if newline < 0 else newline
     if not line_only:
         for match in _END.finditer(text, start, limit):
-            if _is_abbreviation(text, start, match):
+            if _is_no_end(text, start, match):
                 continue
             if final or newline >= 0 or not _UNFINISHED_MARKER.match(text, match.end()):
                 return match.end()
@@ -103,8 +104,11 @@ def ends_in_initial(text: str) -> bool:
     return text.endswith(".") and _INITIAL.search(text[-_CONTEXT:].rstrip(".")) is not None
 
 
-def _is_abbreviation(text: str, start: int, match: re.Match[str]) -> bool:
+def _is_no_end(text: str, start: int, match: re.Match[str]) -> bool:
+    """Whether the punctuation belongs to an abbreviation or a number, or is itself what a sentence quotes."""
+    before = text[max(start, match.start() - _CONTEXT) : match.start()]
+    if _OPENS_QUOTE.search(before):
+        return True
     if match[0][:1] != "." or match[0][1:2] == ".":
         return False
-    before = text[max(start, match.start() - _CONTEXT) : match.start()]
     return bool(_ABBREVIATION.search(before) or _INITIAL.search(before) or _ITEM_NUMBER.fullmatch(before))

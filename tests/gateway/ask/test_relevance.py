@@ -291,3 +291,47 @@ async def test_a_doubtful_question_needs_an_answer_that_takes_it_up() -> None:
     assert len(model.prompts("answer")) == 1
     taken_up, _, _ = await asked("How is Lamp compiled?", "The compiler of Lamp was written in Ada. [1]")
     assert taken_up == "The compiler of Lamp was written in Ada. [1]"
+
+
+BLUR = page(
+    "Blur",
+    "Figure 3. The Blur filter before and after\n\nThis filter softens the picture. It takes a minute a photo.",
+    ("Menu", "You can find the Blur filter in the third menu."),
+)
+TOGGLE = page("Toggle Blur", "This command does the same as a click on the small button below.")
+
+
+@pytest.mark.parametrize(
+    ("question", "quoted"),
+    [
+        ("What does the blur filter do?", "This filter softens the picture."),
+        ("what is blur", "This filter softens the picture."),
+    ],
+)
+def test_a_page_begins_with_its_first_sentence_not_with_a_caption(question: str, quoted: str) -> None:
+    assert quoted in relevance(question, TOGGLE, BLUR).quotes()[0].statements
+
+
+@pytest.mark.parametrize(
+    ("question", "more", "clear"),
+    [
+        ("How much does the ferry cost per month?", "", False),
+        ("How much does the ferry cost per month?", "A ticket for the ferry is $40 a month.", True),
+        ("How much does the ferry cost per month?", "The ferry costs 40 crowns a month.", True),
+        ("How many people has the crew of the ferry?", "", True),
+    ],
+)
+def test_a_price_is_told_by_a_currency_or_by_what_it_costs(question: str, more: str, clear: bool) -> None:
+    ferry = page("Ferry", f"The ferry sails twice a month, and its crew has six people. {more}".strip())
+    assert any(quote.clear for quote in relevance(question, ferry).quotes()) == clear
+
+
+@pytest.mark.parametrize(("told", "clear"), [("drops gold", False), ("drops more gold than any other", True)])
+def test_the_most_is_told_by_a_comparison(told: str, clear: bool) -> None:
+    monsters = page("Monsters", f"Every monster of the deep {told}. Others sleep all day.")
+    assert relevance("which monster drops the most gold", monsters).quotes()[0].clear == clear
+
+
+def test_words_that_say_nothing_are_not_looked_for() -> None:
+    shop = page("Shops", "The keepers have a deal with a guild, so you cannot sell to a shop.")
+    assert relevance("can I maybe sell stuff to a shop", shop).quotes()[0].complete

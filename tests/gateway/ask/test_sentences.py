@@ -37,6 +37,9 @@ PIECES = st.sampled_from(
     [
         ("One. Two! Three?", ["One.", "Two!", "Three?"]),
         ("It is 3.5 wide. Yes.", ["It is 3.5 wide.", "Yes."]),
+        ("Press '.' or 's' to rest. Then '?' helps.", ["Press '.' or 's' to rest.", "Then '?' helps."]),
+        ("It says 'Stop'. Then go.", ["It says 'Stop'.", "Then go."]),
+        ('("What?" she said.) "Go!" Yes.', ['("What?"', "she said.)", '"Go!"', "Yes."]),
         ("Many, e.g. Piet, do. So there.", ["Many, e.g. Piet, do.", "So there."]),
         ("Made by C. Pressey. It works.", ["Made by C. Pressey.", "It works."]),
         ("John C. Reynolds did. Who?", ["John C. Reynolds did.", "Who?"]),
