@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import pytest
@@ -54,7 +55,10 @@ def test_a_prompt_has_the_log_probabilities_of_its_generation(server: Server) ->
         assert len(logprobs["tokens"]) == len(tokens) == len(logprobs["top_logprobs"])
         assert None not in logprobs["token_logprobs"][1:]
         best = [max(logprobs["top_logprobs"][at].values()) for at in places]
-        assert best == pytest.approx([one["logprobs"]["token_logprobs"][0] for one in ones], abs=0.2)
+        wanted = [one["logprobs"]["token_logprobs"][0] for one in ones]
+        # Prompts of other lengths are rounded otherwise; on a processor with AMX single values differ by 0.26.
+        assert best == pytest.approx(wanted, abs=0.5)
+        assert median(abs(a - b) for a, b in zip(best, wanted, strict=True)) < 0.1
         offsets = logprobs["text_offset"]
         assert offsets == sorted(offsets)
         assert all(TEXT[offsets[at] :].startswith(logprobs["tokens"][at]) for at in places)
