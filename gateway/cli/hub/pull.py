@@ -85,7 +85,7 @@ def _make(row: ModelRow, made: Packaged, data_dir: Path, report: _Report) -> Non
         return
     make_private(target.parent)
     size = row.size_bytes or 0
-    report.say(f"{row.name}: {size_text(size)} to download ({row.licence}), then a minute of work")
+    report.say(f"{row.name}: {size_text(size)} to download ({row.licence})")
     with tqdm(desc=row.name, leave=False, disable=True if report.as_json else None) as bar:
 
         def show(work: str, done: int, total: int) -> None:
@@ -94,7 +94,7 @@ def _make(row: ModelRow, made: Packaged, data_dir: Path, report: _Report) -> Non
             bar.refresh()
             report.line(status=work, total=total, completed=done)
 
-        make(made, bundled(f"models/{made.adapter}"), target, size, show)
+        make(made, bundled(f"models/{made.adapter}") if made.adapter else None, target, size, show)
     report.say(f"{target}: complete, sha256 of its parts checked")
 
 

