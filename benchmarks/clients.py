@@ -198,7 +198,7 @@ def agents(url: str) -> Iterator[tuple[str, Callable[[], Any]]]:
             name="forecaster",
             tools=[weather],
             model=model,
-            model_settings=client.ModelSettings(tool_choice="required", max_tokens=60),
+            model_settings=client.ModelSettings(tool_choice="required", max_tokens=200, temperature=0.0),
             tool_use_behavior="run_llm_again" if answer else "stop_on_first_tool",
         )
         if not streamed:
