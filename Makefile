@@ -100,7 +100,7 @@ demo-model: ## train the built-in model again: about seven hours on two idle cor
 TUNE := build/tune
 TUNE_MINUTES := 90
 
-tune: $(VENV)/.installed-dev ## train the adapter of the small Gemma again: 90 minutes on two idle cores
+tune: $(VENV)/.installed-dev ## train the adapter of the small Gemma again, for TUNE_MINUTES=90
 	@mkdir -p $(TUNE)
 	@$(PYTHON) -m venv $(TUNE)/venv
 	@$(TUNE)/venv/bin/python -m pip install -q torch==2.13.0 numpy gguf

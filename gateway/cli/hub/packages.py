@@ -36,6 +36,7 @@ def make(model: Packaged, adapter: Path | None, target: Path, size_bytes: int, p
             (base if adapter is None else out).replace(target)
         finally:
             base.unlink(missing_ok=True)
+            out.unlink(missing_ok=True)  # of a merge that was stopped
     shutil.rmtree(_folder(base))
 
 
