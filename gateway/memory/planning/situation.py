@@ -117,15 +117,15 @@ def compaction(
     )
 
 
-def at_once(situation: Situation, rounds: Sequence[Round]) -> Sequence[Round]:
-    """The first of ``rounds``, at least one, that fit into a prompt.
+def at_once(situation: Situation, rounds: Sequence[Round], most: int | None = None) -> Sequence[Round]:
+    """The first of ``rounds``, at least one, that fit into a prompt or into ``most`` tokens.
 
     A long imported log is thus read in several plans, and each summary is checked against what was read for it.
     """
     used = 0
     for number, lines in enumerate(rounds):
         used += situation.prompt_tokens(lines)
-        if number and used > situation.budget.limit:
+        if number and used > (most or situation.budget.limit):
             return rounds[:number]
     return rounds
 
