@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import msgspec
-from items import Batch, Chat, Facts, Item, Objective, Page, Summary, Tasks, items, load
+from items import Batch, Chat, Facts, Item, Objective, Page, Summary, Tasks, items, load, opening
 from render import NOTHING, example, known_tasks, messages
 
 from gateway.memory.learning import changes, facts, objectives
@@ -146,7 +146,7 @@ def texts(item: Item) -> list[str]:
     source = item.source
     if isinstance(source, Page):
         return getattr(source, item.kind)[item.number][: 2 if item.kind in ("ask", "brief") else 1]
-    return source.turns if isinstance(source, Chat) else source.said
+    return source.turns[2 * item.number :][:2] if isinstance(source, Chat) else source.said
 
 
 def kind_of(item: Item, page_words: dict[int, set[str]]) -> str:
@@ -216,9 +216,8 @@ def complaints(batches: list[Batch], others: set[tuple[str, ...]]) -> Iterator[s
     pages = [page.text for batch in batches for page in batch.page]
     yield from repeated(pages, 4, 0.2)
     yield from repeated((texts(item)[0] for item in every if isinstance(item.source, Page)), 3, 0.8)
-    yield from repeated(
-        ("\n".join(texts(item)) for item in every if not isinstance(item.source, Page)), 3, 0.6
-    )
+    sources = {id(item.source): item.source for item in every}.values()
+    yield from repeated((opening(each) for each in sources if not isinstance(each, Page)), 3, 0.6)
 
 
 def counts(batches: list[Batch]) -> list[str]:

@@ -3,7 +3,8 @@
     .venv/bin/python models/tuning/examples.py BASE.gguf OUT.jsonl --epochs 3
 
 A tree is the beginning that the prompts of one source share and its endings: the rest of a prompt, and the reply.
-Twenty questions about a page cost the page once. Each epoch shows other pages beside it.
+Twenty questions about a page cost the page once. Each epoch shows other pages beside it: in every other one, such as a
+search would find with it.
 """
 
 from __future__ import annotations
@@ -11,9 +12,12 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import re
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
@@ -22,40 +26,35 @@ sys.path.append(str(Path(__file__).resolve().parents[2]))
 
 from items import Item, Page, items, load
 from llama_cpp import Llama
+from llama_cpp.llama_chat_format import Jinja2ChatFormatter
 from render import example
 
 from gateway.telemetry.generations import text_of
 from model_host.protocol import Message
 
-# Gemma's control tokens.
-BOS, TURN, END_TURN = 2, 105, 106
+TEMPLATE = Path(__file__).resolve().parent.parent / "gemma_turns.jinja"
 MOST = 1400  # tokens of a tree
+NEAREST = 5  # pages
 
 
 class Encoder:
-    """Prompts and replies as tokens, in the format of `models/gemma_turns.jinja`."""
+    """Prompts and replies as tokens, in the base's chat template; a base of Gemma has none and gets ours."""
 
     def __init__(self, base: Path) -> None:
         self._model = Llama(str(base), vocab_only=True, verbose=False)
+        template = self._model.metadata.get("tokenizer.chat_template") or TEMPLATE.read_text("utf-8")
+        self._end = "<|im_end|>" if "<|im_end|>" in template else "<end_of_turn>"
+        self._template = Jinja2ChatFormatter(template, eos_token=self._end, bos_token="<bos>")
 
     def text(self, text: str) -> list[int]:
-        return self._model.tokenize(text.encode(), add_bos=False, special=False)
+        return self._model.tokenize(text.encode(), add_bos=False, special=True)
 
     def prompt(self, messages: Sequence[Message]) -> list[int]:
-        turns = list(messages)
-        opening = ""
-        if turns[0].role == "system":
-            opening = text_of(turns.pop(0)).strip() + "\n\n"
-        ids = [BOS]
-        newline = self.text("\n")
-        for turn in turns:
-            role = "model" if turn.role == "assistant" else "user"
-            ids += [TURN, *self.text(f"{role}\n{opening}{text_of(turn).strip()}"), END_TURN, *newline]
-            opening = ""
-        return [*ids, TURN, *self.text("model\n")]
+        turns: Any = [{"role": each.role, "content": text_of(each)} for each in messages]
+        return self.text(self._template(messages=turns).prompt)
 
     def reply(self, text: str) -> list[int]:
-        return [*self.text(text.strip()), END_TURN]
+        return self.text(text.strip() + self._end)
 
 
 Tree = dict[str, Any]
@@ -66,20 +65,39 @@ def trees(encoder: Encoder, chosen: list[Item], epoch: int) -> Iterator[Tree]:
     pages: defaultdict[str, list[Page]] = defaultdict(list)
     for page in {id(i.source): i.source for i in chosen if isinstance(i.source, Page)}.values():
         pages[page.lang].append(page)
+    near = {lang: nearest(each) for lang, each in pages.items()} if epoch % 2 else {}
     groups: defaultdict[tuple[object, ...], list[tuple[list[int], list[int]]]] = defaultdict(list)
     for number, item in enumerate(chosen):
         source = item.source
         about = source.title if isinstance(source, Page) else ""
         # All questions about a page see the same pages beside it.
         rng = random.Random(f"{epoch} {about or number}")
-        messages, reply = example(item, pages[source.lang], rng)
-        shared = {"ask": about, "no": about, "brief": about}.get(item.kind, "")
+        beside = near[source.lang][about] if near and about else pages[source.lang]
+        messages, reply = example(item, beside, rng)
+        shared = {"ask": about, "no": about, "brief": about, "chat": id(source)}.get(item.kind, "")
         kind = "question" if item.kind in ("ask", "no") else item.kind
         groups[kind, shared].append((encoder.prompt(messages), encoder.reply(reply)))
     rng = random.Random(epoch)
     made = [tree for (kind, _), group in groups.items() for tree in cut(str(kind), group, rng)]
     rng.shuffle(made)
     yield from made
+
+
+def epoch_trees(base: Path, held_out: bool, epoch: int) -> list[Tree]:
+    """All trees of an epoch, of the items that are held out or of the others."""
+    return list(trees(Encoder(base), [item for item in items(load()) if item.held_out == held_out], epoch))
+
+
+def nearest(pages: list[Page]) -> dict[str, list[Page]]:
+    """For each page's title, the pages that share most with it, rare words counting more; copies of a title apart."""
+    has = [set(re.findall(r"\w{4,}", f"{page.title} {page.text}".casefold())) for page in pages]
+    spread = Counter(word for each in has for word in each)
+    found = {}
+    for at, page in enumerate(pages):
+        shared = [sum(1 / spread[word] for word in has[at] & other) for other in has]
+        order = sorted(range(len(pages)), key=lambda n: -shared[n])
+        found[page.title] = [pages[n] for n in order if pages[n].title != page.title][:NEAREST]
+    return found
 
 
 def cut(kind: str, group: list[tuple[list[int], list[int]]], rng: random.Random) -> Iterator[Tree]:
@@ -114,15 +132,14 @@ def main() -> None:
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--held-out", action="store_true", help="the items that training never sees")
     options = parser.parse_args()
-    encoder = Encoder(options.base)
-    chosen = [item for item in items(load()) if item.held_out == options.held_out]
     tokens = 0
-    with options.out.open("w") as file:
-        for epoch in range(options.epochs):
-            for tree in trees(encoder, chosen, epoch):
+    with options.out.open("w") as file, ProcessPoolExecutor() as pool:
+        made = partial(epoch_trees, options.base, options.held_out)
+        for epoch, each in enumerate(pool.map(made, range(options.epochs))):
+            for tree in each:
                 file.write(json.dumps({"epoch": epoch, **tree}) + "\n")
                 tokens += len(tree["prefix"]) + sum(len(p) + len(r) for p, r in tree["endings"])
-    print(f"{len(chosen)} items, {tokens:,} tokens in {options.epochs} epochs")
+    print(f"{tokens:,} tokens in {options.epochs} epochs")
 
 
 if __name__ == "__main__":

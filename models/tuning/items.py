@@ -87,7 +87,7 @@ Source = Page | Facts | Tasks | Objective | Chat | Summary
 
 
 class Item(Struct, frozen=True):
-    """One example to train on: the ``number``-th of its kind from a source."""
+    """One example to train on: the ``number``-th of its kind from a source, of a chat its ``number``-th reply."""
 
     kind: str
     source: Source
@@ -127,6 +127,7 @@ def items(batches: list[Batch]) -> Iterator[Item]:
         for objective in batch.objective:
             yield Item("objective", objective)
         for chat in batch.chat:
-            yield Item("chat", chat)
+            for number in range(len(chat.turns) // 2):
+                yield Item("chat", chat, number)
         for summary in batch.summary:
             yield Item("summary_" + summary.tier, summary)

@@ -1,4 +1,4 @@
-"""A Gemma 3 from its GGUF, frozen in bfloat16, with LoRA adapters on the matrices of every layer."""
+"""A Gemma 3 or Llama from its GGUF, frozen, with LoRA adapters on the matrices of every layer."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import gguf
 import numpy as np
 import torch
 from export import _LAYER
+from llama import Llama
 from model import PLAIN, Config, Gemma3, Passes, normed, rope_tables
 from torch import Tensor, nn
 from torch.nn import functional
@@ -16,18 +17,37 @@ from torch.nn import functional
 TEMPLATE = Path(__file__).resolve().parent.parent / "gemma_turns.jinja"
 
 
-class Lora(nn.Module):
-    """A frozen matrix and the low-rank change that is trained."""
+def as_q4_0(weight: Tensor) -> Tensor:
+    """The values of a float32 matrix as Q4_0 stores them: blocks of 32 with one scale. As `gguf.quants` rounds."""
+    blocks = weight.view(-1, 32)
+    largest = blocks.gather(1, blocks.abs().argmax(1, keepdim=True))
+    scale = largest / -8
+    inverse = torch.where(scale == 0, 0, 1 / scale)
+    steps = (blocks * inverse + 8.5).trunc().clamp(0, 15) - 8
+    return (scale.half().float() * steps).view_as(weight)
 
-    def __init__(self, weight: Tensor, rank: int, alpha: float) -> None:
+
+class Lora(nn.Module):
+    """A frozen matrix and the low-rank change that is trained.
+
+    ``rounded``: compute with the sum as Q4_0 rounds it, the type of the merged model. The gradient passes the rounding
+    as if it were not there. Costs the full product of a and b, so it is for a GPU, where a step has many tokens.
+    """
+
+    def __init__(self, weight: Tensor, rank: int, alpha: float, rounded: bool) -> None:
         super().__init__()
-        self.weight = nn.Parameter(weight, requires_grad=False)
+        self.weight = nn.Parameter(weight if rounded else weight.bfloat16(), requires_grad=False)
         self.a = nn.Parameter(torch.randn(rank, weight.shape[1]) * weight.shape[1] ** -0.5)
         self.b = nn.Parameter(torch.zeros(weight.shape[0], rank))
         self.scale = alpha / rank
+        self.rounded = rounded
 
     def forward(self, x: Tensor) -> Tensor:
-        x = x.to(self.weight.dtype)
+        x = x.bfloat16()
+        if self.rounded:
+            whole = self.weight + self.scale * (self.b @ self.a)
+            whole = whole + (as_q4_0(whole.detach()) - whole).detach()
+            return functional.linear(x, whole.bfloat16())
         low = functional.linear(x, self.a.to(x.dtype))
         return functional.linear(x, self.weight) + functional.linear(low, (self.b * self.scale).to(x.dtype))
 
@@ -49,36 +69,42 @@ class Tuned(Gemma3):
         return normed(x, self.norm.weight, c.eps, torch.bfloat16)
 
 
-def load(path: Path, rank: int, alpha: float) -> Tuned:
+def load(path: Path, rank: int, alpha: float, rounded: bool = False) -> Tuned | Llama:
     """The base of a GGUF, dequantized, with adapters that change nothing yet."""
     reader = gguf.GGUFReader(path)
     tensors = {each.name: each for each in reader.tensors}
+    architecture = str(reader.fields["general.architecture"].contents())
 
-    def size(key: str) -> int:
-        return int(reader.fields["gemma3." + key].contents())
+    def size(key: str, otherwise: int = 0) -> int:
+        field = reader.fields.get(f"{architecture}.{key}")
+        return int(field.contents()) if field else otherwise
 
     def get(name: str) -> Tensor:
         each = tensors[name]
         values = gguf.quants.dequantize(each.data, each.tensor_type).astype(np.float32)
         return torch.from_numpy(np.ascontiguousarray(values.reshape([int(n) for n in each.shape][::-1])))
 
+    dim, heads = size("embedding_length"), size("attention.head_count")
     config = Config(
-        vocab=int(tensors["token_embd.weight"].shape[1]), dim=size("embedding_length"), layers=size("block_count"),
-        heads=size("attention.head_count"), kv_heads=size("attention.head_count_kv"),
-        head_dim=size("attention.key_length"), ffn=size("feed_forward_length"),
-        window=size("attention.sliding_window"), context=4096,
+        vocab=int(tensors["token_embd.weight"].shape[1]), dim=dim, layers=size("block_count"), heads=heads,
+        kv_heads=size("attention.head_count_kv"), head_dim=size("attention.key_length", dim // heads),
+        ffn=size("feed_forward_length"), window=size("attention.sliding_window"), context=4096,
+        rope_global=size("rope.freq_base"),
+        eps=float(reader.fields[f"{architecture}.attention.layer_norm_rms_epsilon"].contents()),
     )  # fmt: skip
     with torch.device("meta"):
-        model = Tuned(config)
+        model = {"gemma3": Tuned, "llama": Llama}[architecture](config)
     model.embed = nn.Embedding.from_pretrained(get("token_embd.weight").bfloat16(), freeze=True)
     model.norm.weight = nn.Parameter(get("output_norm.weight") - 1, requires_grad=False)
     for i, block in enumerate(model.blocks):
         for name, attribute, is_norm in _LAYER:
+            if f"blk.{i}.{name}.weight" not in tensors:  # a norm that Llama does not have
+                continue
             weight = get(f"blk.{i}.{name}.weight")
             if is_norm:
                 getattr(block, attribute).weight = nn.Parameter(weight - 1, requires_grad=False)
             else:
-                setattr(block, attribute, Lora(weight.bfloat16(), rank, alpha))
+                setattr(block, attribute, Lora(weight, rank, alpha, rounded))
     return model
 
 
@@ -103,18 +129,24 @@ def _name(key: str) -> str:
     return f"blk.{layer}.{names[attribute]}.weight.lora_{part}"
 
 
-def write_adapter(path: Path, values: dict[str, Tensor], rank: int, alpha: float) -> None:
+def write_adapter(path: Path, base: Path, values: dict[str, Tensor], rank: int, alpha: float) -> None:
     """A GGUF that llama.cpp loads beside the base."""
-    writer = gguf.GGUFWriter(path, "gemma3")
+    fields = gguf.GGUFReader(base).fields
+    architecture = str(fields["general.architecture"].contents())
+    writer = gguf.GGUFWriter(path, architecture)
     writer.add_type("adapter")
     writer.add_string("adapter.type", "lora")
     writer.add_float32("adapter.lora.alpha", alpha)
-    # Of the merged model, whose base has no chat template: see `model_host/engine/merge.py`.
-    writer.add_name("Gemma 3 270M, adapted for hearth")
-    writer.add_license("gemma")
-    writer.add_chat_template(TEMPLATE.read_text("utf-8"))
+    # These describe the merged model (`model_host/engine/merge.py`). The base of Gemma has no chat template.
+    if architecture == "gemma3":
+        writer.add_name("Gemma 3 270M, adapted for hearth")
+        writer.add_license("gemma")
+        writer.add_chat_template(TEMPLATE.read_text("utf-8"))
+    else:
+        writer.add_name("SmolLM2 135M Instruct, adapted for hearth")
+        writer.add_license("apache-2.0")
     for key, value in values.items():
-        writer.add_tensor(_name(key), value.detach().float().numpy().astype(np.float16))
+        writer.add_tensor(_name(key), value.detach().float().cpu().numpy().astype(np.float16))
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()

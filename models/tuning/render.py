@@ -69,8 +69,9 @@ def example(item: Item, others: list[Page], rng: random.Random) -> tuple[list[Me
     if isinstance(source, Chat):
         system = text_of(prompts().get("chat_core").render(instructions=source.system)[0]).strip()
         roles = ("user", "assistant")
-        turns = [Message(roles[n % 2], text) for n, text in enumerate(source.turns[:-1])]
-        return [Message("system", system), *turns], source.turns[-1]
+        *before, reply = source.turns[: 2 * item.number + 2]
+        turns = [Message(roles[n % 2], text) for n, text in enumerate(before)]
+        return [Message("system", system), *turns], reply
     if isinstance(source, Summary):
         return _of_summary(source)
     if isinstance(source, Objective):
