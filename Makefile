@@ -96,19 +96,23 @@ demo-model: ## train the built-in model again: about seven hours on two idle cor
 		--vocabulary ../../$(DEMO)/vocabulary.json --out $(abspath $(DEMO_OUT)) --weights average
 	@echo "put the new checksum into models/catalog.toml:" && sha256sum $(DEMO_OUT)
 
-# A stopped run goes on from its last checkpoint. The adapter is copied into the tree by hand, after `evaluate.py`.
+# A stopped run goes on from its last checkpoint. An adapter is copied into the tree by hand, after `evaluate.py`. That of
+# SmolLM2 in the tree: TUNE_BASE=smollm2 TUNE_MINUTES=7 TUNE_WITH="--device cuda --rows 8 --whole --rounded --rank 24 \
+# --alpha 48 --rate 7e-4"
 TUNE := build/tune
+TUNE_BASE := gemma-3-270m-hearth
 TUNE_MINUTES := 90
+TUNE_WITH :=
 
-tune: $(VENV)/.installed-dev ## train the adapter of the small Gemma again, for TUNE_MINUTES=90
+tune: $(VENV)/.installed-dev ## train the adapter of a small model again, for TUNE_MINUTES=90
 	@mkdir -p $(TUNE)
 	@$(PYTHON) -m venv $(TUNE)/venv
 	@$(TUNE)/venv/bin/python -m pip install -q torch==2.13.0 numpy gguf
-	$(BIN)/python models/weights.py gemma-3-270m-hearth > $(TUNE)/base
+	$(BIN)/python models/weights.py $(TUNE_BASE) > $(TUNE)/base
 	$(BIN)/python models/tuning/examples.py "$$(cat $(TUNE)/base)" $(TUNE)/trees.jsonl
 	$(BIN)/python models/tuning/examples.py "$$(cat $(TUNE)/base)" $(TUNE)/held_out.jsonl --epochs 1 --held-out
 	PYTHONPATH=models/demo $(TUNE)/venv/bin/python models/tuning/tune.py "$$(cat $(TUNE)/base)" $(TUNE)/trees.jsonl \
-		$(TUNE)/held_out.jsonl --run $(TUNE)/run --minutes $(TUNE_MINUTES) --compile
+		$(TUNE)/held_out.jsonl --run $(TUNE)/run --minutes $(TUNE_MINUTES) --compile $(TUNE_WITH)
 
 wheel: $(VENV)/.installed-dev ## build dist/hearth-*.whl
 	@$(BIN)/python -m hatchling build -t wheel
