@@ -52,7 +52,7 @@ def _plan_rounds(situation: Situation) -> list[Compaction]:
         return []
     cut = answered[-retain]
     kept = [message for each in rounds[cut:] for message in each]
-    # A new message stops a summary that is being written: of a long backlog, one that reads all would never be finished.
+    # A new message stops a summary that is being written: one that reads a long backlog would never be finished.
     gone = at_once(situation, rounds[:cut], situation.budget.floor // 2)
     return [compaction(situation, "round", gone, situation.chain, summary_room(situation, kept))]
 

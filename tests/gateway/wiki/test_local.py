@@ -362,6 +362,7 @@ async def test_frequent_words_are_left_out_of_large_queries(
         ("the die hard war", ["die", "hard", "war"]),
         ("Who wrote El Dorado, the man or his son?", ["wrote", "el", "dorado", "man", "his", "son"]),
         ("is es a language", ["es", "language"]),
+        ("what's Conway’s machine", ["conway", "machine"]),
         ("das ist", ["das", "ist"]),  # nothing else is left
     ],
 )
