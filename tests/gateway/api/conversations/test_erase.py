@@ -50,17 +50,26 @@ def on_disk(settings: Settings) -> int:
     return sum(file.read_bytes().lower().count(WORD.encode()) for file in files if file.exists())
 
 
-async def settled(settings: Settings) -> None:
-    """Wait until no job is left."""
+def jobs_left(settings: Settings) -> int:
+    """The number of jobs that wait or run."""
+    if settings.store.url:
+        psycopg = pytest.importorskip("psycopg", reason="needs hearth[postgres]")
+        with psycopg.connect(settings.store.url) as connection:
+            return int(connection.execute("SELECT count(*) FROM hearth.jobs").fetchone()[0])
     database = apsw.Connection(str(settings.data_dir / "hearth.db"), flags=apsw.SQLITE_OPEN_READONLY)
     try:
-        for _ in range(int(PATIENCE / 0.02)):
-            if not database.execute("SELECT count(*) FROM jobs").get:
-                return
-            await asyncio.sleep(0.02)
-        raise AssertionError("jobs are left")
+        return int(database.execute("SELECT count(*) FROM jobs").get)
     finally:
         database.close()
+
+
+async def settled(settings: Settings) -> None:
+    """Wait until no job is left."""
+    for _ in range(int(PATIENCE / 0.02)):
+        if not jobs_left(settings):
+            return
+        await asyncio.sleep(0.02)
+    raise AssertionError("jobs are left")
 
 
 async def talk(client: Client, settings: Settings, lines: int = 25, title: str = WORD) -> str:
