@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import os
 import random
 import resource
@@ -19,6 +20,8 @@ import tarfile
 import tempfile
 import time
 from pathlib import Path
+
+import psutil
 
 from gateway.base.supervised import Supervision
 from gateway.code import queries
@@ -62,9 +65,25 @@ def first_index(data: Path, folder: Path) -> tuple[float, float, float, str]:
         str(data),
     ]
     begun = time.perf_counter()
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    process = psutil.Popen(command, stdout=subprocess.PIPE, text=True)
+    peak = 0.0
+    while process.is_running() and process.status() != psutil.STATUS_ZOMBIE:
+        peak = max(peak, _memory(process))
+        time.sleep(0.2)
+    said, _ = process.communicate()
+    if process.returncode:
+        raise SystemExit(process.returncode)
     seconds, used = time.perf_counter() - begun, resource.getrusage(resource.RUSAGE_CHILDREN)
-    return seconds, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024, done.stdout.strip()
+    return seconds, used.ru_utime + used.ru_stime, peak, said.strip()
+
+
+def _memory(process: psutil.Process) -> float:
+    """Megabytes of a process and its children; what several share counts once (proportional set size)."""
+    total = 0
+    for each in [process, *process.children(recursive=True)]:
+        with contextlib.suppress(psutil.Error):
+            total += each.memory_full_info().pss
+    return total / 1e6
 
 
 async def changes(database: Database, data: Path, files: list[Path]) -> tuple[list[float], float]:
@@ -146,7 +165,7 @@ def main() -> None:
         print(summary)
         load = os.getloadavg()[0]
         print(
-            f"first index: {seconds:.1f} s, {cpu:.1f} s of CPU, {peak:.0f} MB resident at most, load {load:.1f}"
+            f"first index: {seconds:.1f} s, {cpu:.1f} s of CPU, {peak:.0f} MB at most in all its processes, load {load:.1f}"
         )
         database = Database(data / "hearth.db")
         database.open()

@@ -6,11 +6,8 @@ only what differs. Every transaction is short.
 
 from __future__ import annotations
 
-import hashlib
 import posixpath
-import re
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -18,30 +15,22 @@ from typing import NamedTuple
 import apsw
 
 from gateway.base.errors import HearthError
-from gateway.base.redact import MARK, take_secrets
 from gateway.code.changes import changed_names
-from gateway.code.languages.extractor import SIGNATURE
-from gateway.code.languages.facts import DECODER, ENCODER, VERSION, FileFacts, last_part, variables
-from gateway.code.languages.parse import is_code, parse
+from gateway.code.languages.facts import DECODER, VERSION, FileFacts
 from gateway.code.outline import ranks
-from gateway.code.parts import code_parts, document_parts
-from gateway.code.resolving.files import Namesakes, resolve_file
-from gateway.code.resolving.resolver import Resolver
-from gateway.code.resolving.values import Value
-from gateway.code.resolving.view import Modules, module_name
-from gateway.code.source import lines_in
-from gateway.code.walk import FoundFile, Walk, check_root, unsuitable, walk
+from gateway.code.processes import in_processes, processes_for
+from gateway.code.reading import NO_FACTS, FileRead, FileReader, Unread, module_of, reader_at
+from gateway.code.resolving.project import Resolved, read_names, resolve_batches, resolver_at, resolver_of
+from gateway.code.walk import FoundFile, Walk, check_root, walk
 from gateway.store.code import files as store
 from gateway.store.code import graph, projects
 from gateway.store.db import Database
 
 _AT_ONCE = 40  # files of a transaction
+_CACHED_FILES = 700  # in memory while resolving, of all processes
 _ROUNDS = 5  # of following arguments to parameters; the later ones only for
 _MANY = 40  # files at most
-_MOST_VALUES = 12  # of a parameter
 _UNRANKED = 0.02  # share of new definitions from which on all are ranked again
-_NO_FACTS = FileFacts([])
-_NAMES_TYPE = re.compile(r"((export|declare|const) )*(type|enum) ")
 
 Progress = Callable[[str, int, int], None]  # what is being done, how many of how many
 
@@ -62,23 +51,6 @@ class _Compared(NamedTuple):
     known: dict[str, store.FileRow]
     packages: set[str]
     stale: list[FoundFile]
-
-
-class _Read(NamedTuple):
-    """A file that was read: its row, its facts and its text without secrets."""
-
-    row: store.FileRow
-    facts: FileFacts
-    lines: list[str]
-
-
-class _Resolved(NamedTuple):
-    """What resolving a file has found."""
-
-    row: store.FileRow
-    sites: list[store.NewSite]
-    lookups: set[str]
-    arguments: set[store.Argument]
 
 
 class ProjectIndexer:
@@ -120,87 +92,73 @@ class ProjectIndexer:
         return _Compared(found, known, packages, stale)
 
     def _run(self) -> Indexed:
-        found, known, packages, stale = self._compare()
-        parsed = 0
-        there = {each.path for each in found.files}
-        for start in range(0, len(stale), _AT_ONCE):
-            batch, names = [], set[str]()
-            for each in stale[start : start + _AT_ONCE]:
-                before = known.get(each.path, _NONE)
-                read = self._file(each, before, packages, found)
-                if read is None:
-                    there.discard(each.path)
-                elif (read.row.hash, read.row.module) != (before.hash, before.module):
-                    batch.append(read)
-                    if not known:
-                        continue  # a first index: nothing has looked a name up
-                    same_format = before.version == VERSION
-                    names |= changed_names(self._facts(before.hash) if same_format else _NO_FACTS, read.facts)
-                    names |= {_module_of(each.path)} if before is _NONE else set()
-            if batch:
-                self._database.write_sync(partial(self._put, batch=batch, names=names))
-            parsed += len(batch)
-            self._progress("parsing", min(start + _AT_ONCE, len(stale)), len(stale))
-        gone = [row for path, row in known.items() if path not in there]
+        compared = self._compare()
+        parsed, unread = self._parse(compared)
+        there = {each.path for each in compared.walk.files} - unread
+        gone = [row for path, row in compared.known.items() if path not in there]
         check_root(self._root)
         self._delete(gone)
         resolved = self._resolve()
         if parsed or gone or resolved or self._project.indexed_at is None or self._project.problem:
             self._database.write_sync(self._finish)
             self._rank()
-        return Indexed(parsed, resolved, len(gone), found)
+        return Indexed(parsed, resolved, len(gone), compared.walk)
+
+    def _parse(self, compared: _Compared) -> tuple[int, set[str]]:
+        """Read and store the stale files; the number of those that have changed, and the paths left out."""
+        found, known, packages, stale = compared
+        parsed, seen, unread = 0, 0, set[str]()
+        files = [(each, known[each.path].hash if each.path in known else b"") for each in stale]
+        batches = (files[start : start + _AT_ONCE] for start in range(0, len(files), _AT_ONCE))
+        with in_processes(
+            processes_for(len(stale)),
+            partial(FileReader, self._database, self._root, packages),
+            partial(reader_at, self._database.path, self._root, packages),
+        ) as read_all:
+            for results in read_all(batches):
+                for each in results:
+                    if isinstance(each, Unread):
+                        unread.add(each.path)
+                        found.left_out[each.reason] = found.left_out.get(each.reason, 0) + 1
+                changed = [each for each in results if isinstance(each, FileRead) and _differs(each, known)]
+                if changed:
+                    names = self._changed_names(changed, known) if known else set[str]()
+                    self._database.write_sync(partial(self._put, batch=changed, names=names))
+                parsed, seen = parsed + len(changed), seen + len(results)
+                self._progress("parsing", seen, len(stale))
+        return parsed, unread
+
+    def _changed_names(self, changed: Sequence[FileRead], known: Mapping[str, store.FileRow]) -> set[str]:
+        names = set[str]()
+        for each in changed:
+            before = known.get(each.row.path)
+            was = self._facts(before.hash) if before and before.version == VERSION else NO_FACTS
+            names |= changed_names(was, DECODER.decode(each.facts) if each.facts else NO_FACTS)
+            names |= set() if before else {_module_of(each.row.path)}
+        return names
 
     def _read(self, fn: Callable[[apsw.Connection], list[store.FileRow]]) -> list[store.FileRow]:
         return self._database.read_sync(fn)
 
     def _facts(self, digest: bytes) -> FileFacts:
         stored = self._database.read_sync(lambda c: store.facts_of(c, digest)) if digest else None
-        return DECODER.decode(stored) if stored is not None else _NO_FACTS
+        return DECODER.decode(stored) if stored is not None else NO_FACTS
 
-    def _file(self, found: FoundFile, known: store.FileRow, packages: set[str], walked: Walk) -> _Read | None:
-        """Read and parse a file; None when it vanished or its content excludes it."""
-        try:
-            source = (self._root / found.path).read_bytes()
-        except OSError:
-            walked.left_out["unreadable"] = walked.left_out.get("unreadable", 0) + 1
-            return None
-        if reason := unsuitable(source):
-            walked.left_out[reason] = walked.left_out.get(reason, 0) + 1
-            return None
-        module = _module(found, packages)
-        digest = hashlib.blake2b(
-            f"{VERSION} {found.language} {module}\0".encode() + source, digest_size=16
-        ).digest()
-        row = store.FileRow(
-            0, found.path, module, found.language, digest, found.size, found.mtime_ns, VERSION
-        )
-        if known.hash == digest:
-            return _Read(row, _NO_FACTS, [])
-        text, secrets = without_secrets(source.decode("utf-8", "replace"))
-        facts = _NO_FACTS
-        if is_code(found.language):
-            facts = self._facts(digest)
-            if not facts.definitions:
-                facts = parse(found.language, module.rpartition(".")[2], source, secrets)
-        return _Read(row, facts, lines_in(text))
-
-    def _put(self, connection: apsw.Connection, batch: Sequence[_Read], names: set[str]) -> None:
+    def _put(self, connection: apsw.Connection, batch: Sequence[FileRead], names: set[str]) -> None:
         """Store files with their definitions and text; what looked up one of the names is to be resolved again."""
         store.reopen_files_that_looked_up(connection, self._project.id, names)
-        for row, facts, lines in batch:
+        for row, facts, definitions, parts in batch:
             file = store.put_file(connection, self._project.id, row)
-            if facts.definitions:
-                store.put_facts(connection, row.hash, ENCODER.encode(facts))
-                store.put_definitions(connection, file, definition_rows(row.module, facts, lines))
-                store.put_parts(connection, file, code_parts(row.path, lines, facts))
-            else:
-                store.put_parts(connection, file, document_parts(row.path, lines, row.language))
+            if facts:
+                store.put_facts(connection, row.hash, facts)
+                store.put_definitions(connection, file, definitions)
+            store.put_parts(connection, file, parts)
 
     def _delete(self, gone: Sequence[store.FileRow]) -> None:
         names = {_module_of(row.path) for row in gone}
         for row in gone:
             if row.version == VERSION:
-                names |= changed_names(self._facts(row.hash), _NO_FACTS)
+                names |= changed_names(self._facts(row.hash), NO_FACTS)
 
         def delete(connection: apsw.Connection) -> None:
             store.reopen_files_that_looked_up(connection, self._project.id, names)
@@ -229,53 +187,49 @@ class ProjectIndexer:
         waiting = self._database.read_sync(lambda c: store.pending_files(c, project))
         if not waiting:
             return 0
-        rows = self._read(lambda c: store.files_of(c, project))
-        namesakes, ids = Namesakes(), dict[tuple[int, int], int]()
-        for file, ordinal, number, name in self._database.read_sync(
-            lambda c: store.definition_names(c, project)
-        ):
-            ids[file, ordinal] = number
-            if name:
-                namesakes.by_name.setdefault(name, []).append((file, ordinal))
-        places = {number: place for place, number in ids.items()}
+        names = read_names(self._database, project)
         passed = self._database.read_sync(lambda c: store.arguments_of(c, project))
-        modules = Modules(rows, lambda digest: self._database.read_sync(lambda c: store.facts_of(c, digest)))
         done = set[int]()
-        for turn in range(_ROUNDS):
-            todo = sorted(waiting)
-            if not todo or (turn > 1 and len(todo) > _MANY):
-                break
-            resolver = Resolver(modules, incoming(passed.values(), places))
-            waiting = set()  # files with callees to which something else goes than before
-            for start in range(0, len(todo), _AT_ONCE):
-                results: list[_Resolved] = []
-                for file in todo[start : start + _AT_ONCE]:
-                    resolver.begin_file()
-                    sites, arguments = resolve_file(resolver, modules.view(file), ids, namesakes)
-                    changed = passed.get(file, set()) ^ arguments
-                    waiting |= {places[each.callee][0] for each in changed if each.callee in places}
-                    passed[file] = arguments
-                    results.append(_Resolved(modules.rows[file], sites, resolver.lookups, arguments))
-                again = frozenset(waiting)
-                self._database.write_sync(partial(_put_sites, results=results, again=again))
-                self._progress(
-                    "resolving" if not turn else "following arguments", start + len(results), len(todo)
-                )
-            done |= set(todo)
+        count = processes_for(len(waiting))
+        cached = _CACHED_FILES // count
+        with in_processes(
+            count,
+            partial(resolver_of, self._database, names, cached),
+            partial(resolver_at, self._database.path, project, cached),
+        ) as resolve_all:
+            for turn in range(_ROUNDS):
+                todo = sorted(waiting)
+                if not todo or (turn > 1 and len(todo) > _MANY):
+                    break
+                waiting, seen = set(), 0  # files with callees to which something else goes than before
+                for results in resolve_all(
+                    resolve_batches(turn, todo, passed, size=_AT_ONCE, elsewhere=count > 1)
+                ):
+                    for each in results:
+                        changed = passed.get(each.row.id, set()) ^ each.arguments
+                        waiting |= {
+                            names.places[one.callee][0] for one in changed if one.callee in names.places
+                        }
+                        passed[each.row.id] = each.arguments
+                    again = frozenset(waiting)
+                    self._database.write_sync(partial(_put_sites, results=results, again=again))
+                    seen += len(results)
+                    stage = "resolving" if not turn else "following arguments"
+                    self._progress(stage, seen, len(todo))
+                done |= set(todo)
         self._database.write_sync(lambda c: store.set_pending(c, waiting, pending=False))
         return len(done)
 
 
 def _is_stale(found: FoundFile, known: store.FileRow | None, packages: set[str]) -> bool:
     """Whether a file has to be read. Its module is another when its folder has become a package."""
-    now = (found.size, found.mtime_ns, VERSION, _module(found, packages))
+    now = (found.size, found.mtime_ns, VERSION, module_of(found, packages))
     return known is None or (known.size, known.mtime_ns, known.version, known.module) != now
 
 
-def _module(found: FoundFile, packages: set[str]) -> str:
-    if found.language == "python":
-        return module_name(found.path, packages)
-    return posixpath.splitext(found.path)[0] if is_code(found.language) else ""
+def _differs(read: FileRead, known: Mapping[str, store.FileRow]) -> bool:
+    before = known.get(read.row.path)
+    return before is None or (read.row.hash, read.row.module) != (before.hash, before.module)
 
 
 def _module_of(path: str) -> str:
@@ -284,10 +238,7 @@ def _module_of(path: str) -> str:
     return posixpath.basename(posixpath.dirname(path) if stem.endswith("__init__") else stem)
 
 
-_NONE = store.FileRow(0, "", "", "", b"", 0, 0, 0)
-
-
-def _put_sites(connection: apsw.Connection, results: Sequence[_Resolved], again: Iterable[int]) -> None:
+def _put_sites(connection: apsw.Connection, results: Sequence[Resolved], again: Iterable[int]) -> None:
     """Store what resolving files has found, except of files that another process has changed meanwhile.
 
     Files in ``again`` remain to be resolved.
@@ -297,73 +248,3 @@ def _put_sites(connection: apsw.Connection, results: Sequence[_Resolved], again:
         store.put_sites(connection, each.row.id, each.sites, each.lookups, each.arguments)
     store.set_pending(connection, [each.row.id for each in there], pending=False)
     store.set_pending(connection, again, pending=True)
-
-
-def incoming(
-    passed: Iterable[set[store.Argument]], places: dict[int, tuple[int, int]]
-) -> dict[tuple[int, int], dict[str, set[Value]]]:
-    """What goes to the parameters of each definition. One that takes anything says too little for its time."""
-    found: defaultdict[tuple[int, int], dict[str, set[Value]]] = defaultdict(dict)
-    for arguments in passed:
-        for each in arguments:
-            if each.callee in places and each.value in places:
-                value = Value(each.kind, *places[each.value])  # type: ignore[arg-type]
-                found[places[each.callee]].setdefault(each.name, set()).add(value)
-    return {
-        callee: {name: values for name, values in names.items() if len(values) <= _MOST_VALUES}
-        for callee, names in found.items()
-    }
-
-
-def definition_rows(module: str, facts: FileFacts, lines: Sequence[str]) -> list[store.NewDefinition]:
-    """The definitions of a file with their qualified names."""
-    qualified: list[str] = []
-    rows = []
-    lambdas = 0
-    for index, each in enumerate(facts.definitions):
-        name = each.name.removeprefix("this").lstrip(".")
-        if each.kind == "lambda":
-            lambdas += 1
-            name = f"<lambda{lambdas}>"
-        qualified.append(f"{qualified[each.parent]}.{name}" if index else module.replace("/", "."))
-        rows.append(
-            store.NewDefinition(
-                ordinal=index,
-                parent=each.parent,
-                name=last_part(each.name),
-                qualified=qualified[-1],
-                kind="method"
-                if each.kind == "function" and facts.definitions[each.parent].kind == "class"
-                else each.kind,
-                line=each.line,
-                end_line=each.end_line,
-                signature=each.signature,
-                doc=each.doc,
-            )
-        )
-    for name, line in variables(facts).items():
-        text = lines[line - 1].strip() if line <= len(lines) else name
-        rows.append(
-            store.NewDefinition(
-                ordinal=len(rows),
-                parent=0,
-                name=name,
-                qualified=f"{qualified[0]}.{name}",
-                kind="type" if _NAMES_TYPE.match(text) else "variable",
-                line=line,
-                end_line=line,
-                signature=text if len(text) <= SIGNATURE else f"{text[: SIGNATURE - 1]}…",
-                doc="",
-            )
-        )
-    return rows
-
-
-def without_secrets(text: str) -> tuple[str, list[str]]:
-    """The text without its secrets, in the same number of lines, and the secrets."""
-    clean, removed = take_secrets(text)
-    if clean.count("\n") != text.count("\n"):
-        for each in removed:
-            text = text.replace(each.value, MARK + "\n" * each.value.count("\n"))
-        clean, _ = take_secrets(text)
-    return clean, [each.value for each in removed]

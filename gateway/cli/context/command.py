@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import re
 from datetime import datetime
 from pathlib import Path
@@ -20,13 +19,13 @@ from gateway.cli.context.choice import chosen
 from gateway.cli.context.queries import COMMANDS
 from gateway.cli.context.visualize import visualize
 from gateway.code.index import Indexed, ProjectIndexer
+from gateway.code.processes import seldom_search_for_garbage
 from gateway.code.walk import exclusion
 from gateway.code.watch import touch_registry
 from gateway.store.code import projects
 from gateway.store.code.projects import CodeProject
 from gateway.store.db import Database
 
-_GARBAGE_THRESHOLD = 100_000
 _NAME = re.compile(r"[\w][\w .+-]{0,63}")
 
 
@@ -128,8 +127,7 @@ def remove(project: str, local: LocalOptions) -> None:
 
 
 def _index(database: Database, project: CodeProject, as_json: bool) -> None:
-    # The default searches for garbage so often that it takes a third of the time; there is hardly any.
-    gc.set_threshold(_GARBAGE_THRESHOLD, 20, 50)
+    seldom_search_for_garbage()
     bars: dict[str, tqdm[NoReturn]] = {}
 
     def progress(stage: str, done: int, total: int) -> None:

@@ -10,7 +10,6 @@ from typing import NamedTuple
 from gateway.code.languages.facts import DECODER, Binding, Expr, FileFacts, Import, Param, variables
 from gateway.store.code.files import FileRow
 
-_CACHED_VIEWS = 1500
 _SCRIPT_SUFFIXES = ("", ".ts", ".tsx", ".d.ts", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs")
 _ANY_TIME = -1
 NEVER = 1 << 30  # a line after every other
@@ -98,11 +97,11 @@ class View:
 
 
 class Modules:
-    """The files of a project, by the names under which they are imported."""
+    """The files of a project, by the names under which they are imported; ``cached`` of them stay in memory."""
 
-    def __init__(self, rows: Iterable[FileRow], facts: Callable[[bytes], bytes | None]) -> None:
+    def __init__(self, rows: Iterable[FileRow], facts: Callable[[bytes], bytes | None], cached: int) -> None:
         self.rows = {row.id: row for row in rows}
-        self._facts = facts
+        self._facts, self._cached = facts, cached
         self._views: dict[int, View] = {}
         self._paths = {row.path: row.id for row in self.rows.values()}
         self._names: defaultdict[str, list[int]] = defaultdict(list)
@@ -116,7 +115,7 @@ class Modules:
             stored = self._facts(self.rows[file].hash)
             facts = DECODER.decode(stored) if stored is not None else FileFacts([])
             found = self._views[file] = View(self.rows[file], facts)
-            if len(self._views) > _CACHED_VIEWS:
+            if len(self._views) > self._cached:
                 del self._views[next(iter(self._views))]  # the oldest: to note each use takes longer
         return found
 

@@ -13,7 +13,8 @@ from gateway.store.rows import as_json, load_all
 from gateway.store.wiki.search import rarest
 
 # Rows that one search ranks at most, in a few milliseconds.
-_TEXT_ROWS = 6_000
+_TEXT_ROWS = 3_000  # parts that are compared; ranking them is most of a search's time
+_MOST_ROWS = 6_000  # where every word is in more
 _BEST_ROWS = 1_000
 CALLS = ("call", "implicit")
 ALL_KINDS = ("call", "implicit", "base", "import", "use")
@@ -353,7 +354,9 @@ def links_from(connection: apsw.Connection, identities: Iterable[int]) -> list[L
 
 def found_by_text(connection: apsw.Connection, project: str, words: list[str], limit: int) -> list[Hit]:
     """Parts of files that hold any of the words, best first; very frequent words do not count beside others."""
-    chosen = rarest(connection, "code_text", words, _TEXT_ROWS)
+    chosen = rarest(connection, "code_text", words, _TEXT_ROWS) or rarest(
+        connection, "code_text", words, _MOST_ROWS
+    )
     if not chosen:
         return []
     match = fts.any_of(chosen)
@@ -364,7 +367,7 @@ def found_by_text(connection: apsw.Connection, project: str, words: list[str], l
         "WHERE project = ?3 ORDER BY score LIMIT ?4"
     )
     # Projects share the index. Only if others crowd this one out of the best rows are all rows looked up.
-    for source, rows in ((f"{best} ORDER BY score LIMIT ?2", _BEST_ROWS), (best, _TEXT_ROWS)):
+    for source, rows in ((f"{best} ORDER BY score LIMIT ?2", _BEST_ROWS), (best, _MOST_ROWS)):
         values = (match, rows, project, limit)
         found = load_all(Hit, connection.execute(query.format(found=source), values))
         if len(found) == limit:
@@ -375,5 +378,5 @@ def found_by_text(connection: apsw.Connection, project: str, words: list[str], l
 def word_counts(connection: apsw.Connection, words: Sequence[str]) -> tuple[int, dict[str, int]]:
     """How many parts there are, and how many have each word; counts above 6,000 are not exact."""
     counted = "SELECT count(*) FROM (SELECT 1 FROM code_text WHERE code_text MATCH ? LIMIT ?)"
-    counts = {word: int(connection.execute(counted, (fts.all_of([word]), _TEXT_ROWS)).get) for word in words}
+    counts = {word: int(connection.execute(counted, (fts.all_of([word]), _MOST_ROWS)).get) for word in words}
     return int(connection.execute("SELECT count(*) FROM code_parts").get), counts

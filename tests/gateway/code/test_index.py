@@ -247,7 +247,8 @@ def test_killed_in_the_middle_it_goes_on_and_nothing_is_twice(
 
 def test_an_index_of_an_older_hearth_is_made_again(project: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     made = project({"a.py": "def f(): ...\nf()\n", "n.md": "# Notes\n"})
-    monkeypatch.setattr("gateway.code.index.VERSION", VERSION + 1)
+    for module in ("index", "reading"):
+        monkeypatch.setattr(f"gateway.code.{module}.VERSION", VERSION + 1)
     assert (made.index().parsed, made.index().parsed) == (2, 0)
     assert made.edges() == {("a", "a.f", "same file")}
 

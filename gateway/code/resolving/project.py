@@ -1,0 +1,121 @@
+"""Resolving the files of a project, with what the index has stored of them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from gateway.code.resolving.files import Namesakes, resolve_file
+from gateway.code.resolving.resolver import Resolver
+from gateway.code.resolving.values import Value
+from gateway.code.resolving.view import Modules
+from gateway.store.code import files as store
+from gateway.store.db import Database
+
+_MOST_VALUES = 12  # of a parameter
+
+Passed = Mapping[int, set[store.Argument]]  # by file: what it passes to parameters
+_PASSED = msgspec.msgpack.Decoder(dict[int, set[store.Argument]])
+
+
+class Names(NamedTuple):
+    """The files and definitions of a project. ``ids`` are by file and ordinal, ``places`` the other way."""
+
+    rows: list[store.FileRow]
+    namesakes: Namesakes
+    ids: dict[tuple[int, int], int]
+    places: dict[int, tuple[int, int]]
+
+
+class Resolved(NamedTuple):
+    """What resolving a file has found."""
+
+    row: store.FileRow
+    sites: list[store.NewSite]
+    lookups: set[str]
+    arguments: set[store.Argument]
+
+
+class ResolveBatch(NamedTuple):
+    """Files to resolve in a turn, with what all ``passed`` to parameters before it; encoded for other processes."""
+
+    turn: int
+    files: Sequence[int]
+    passed: Passed | bytes
+
+
+class FileResolver:
+    """Resolves files of one project."""
+
+    def __init__(self, modules: Modules, names: Names) -> None:
+        self._modules, self._names = modules, names
+        self._turn = -1
+        self._resolver = Resolver(modules, {})
+
+    def __call__(self, batch: ResolveBatch) -> list[Resolved]:
+        if batch.turn != self._turn:
+            passed = _PASSED.decode(batch.passed) if isinstance(batch.passed, bytes) else batch.passed
+            self._turn = batch.turn
+            self._resolver = Resolver(self._modules, incoming(passed.values(), self._names.places))
+        return [self._resolve(file) for file in batch.files if file in self._modules.rows]
+
+    def _resolve(self, file: int) -> Resolved:
+        self._resolver.begin_file()
+        view = self._modules.view(file)
+        sites, arguments = resolve_file(self._resolver, view, self._names.ids, self._names.namesakes)
+        return Resolved(self._modules.rows[file], sites, self._resolver.lookups, arguments)
+
+
+def read_names(database: Database, project: str) -> Names:
+    rows = database.read_sync(lambda c: store.files_of(c, project))
+    namesakes, ids = Namesakes(), dict[tuple[int, int], int]()
+    for file, ordinal, number, name in database.read_sync(lambda c: store.definition_names(c, project)):
+        ids[file, ordinal] = number
+        if name:
+            namesakes.by_name.setdefault(name, []).append((file, ordinal))
+    return Names(rows, namesakes, ids, {number: place for place, number in ids.items()})
+
+
+def resolve_batches(
+    number: int, files: Sequence[int], passed: Passed, *, size: int, elsewhere: bool
+) -> Iterator[ResolveBatch]:
+    """The files in batches of ``size``, for this process or for others."""
+    given = msgspec.msgpack.encode(passed) if elsewhere else dict(passed)
+    return (ResolveBatch(number, files[start : start + size], given) for start in range(0, len(files), size))
+
+
+def resolver_of(database: Database, names: Names, cached: int) -> FileResolver:
+    """A resolver that keeps so many files in memory."""
+    facts = partial(_facts, database)
+    return FileResolver(Modules(names.rows, facts, cached), names)
+
+
+def resolver_at(path: Path, project: str, cached: int) -> FileResolver:
+    """:func:`resolver_of` in another process than the one that writes."""
+    database = Database(path)
+    return resolver_of(database, read_names(database, project), cached)
+
+
+def _facts(database: Database, digest: bytes) -> bytes | None:
+    return database.read_sync(lambda c: store.facts_of(c, digest))
+
+
+def incoming(
+    passed: Iterable[set[store.Argument]], places: dict[int, tuple[int, int]]
+) -> dict[tuple[int, int], dict[str, set[Value]]]:
+    """What goes to the parameters of each definition. One that takes anything says too little for its time."""
+    found: defaultdict[tuple[int, int], dict[str, set[Value]]] = defaultdict(dict)
+    for arguments in passed:
+        for each in arguments:
+            if each.callee in places and each.value in places:
+                value = Value(each.kind, *places[each.value])  # type: ignore[arg-type]
+                found[places[each.callee]].setdefault(each.name, set()).add(value)
+    return {
+        callee: {name: values for name, values in names.items() if len(values) <= _MOST_VALUES}
+        for callee, names in found.items()
+    }
