@@ -165,7 +165,7 @@ def main() -> None:
         print(summary)
         load = os.getloadavg()[0]
         print(
-            f"first index: {seconds:.1f} s, {cpu:.1f} s of CPU, {peak:.0f} MB at most in all its processes, load {load:.1f}"
+            f"first index: {seconds:.1f} s, {cpu:.1f} s of CPU, {peak:.0f} MB at most in all, load {load:.1f}"
         )
         database = Database(data / "hearth.db")
         database.open()
