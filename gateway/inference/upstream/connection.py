@@ -10,7 +10,7 @@ import httpx2
 import msgspec
 
 from gateway import __version__
-from gateway.inference.upstream.failures import lost, refusal
+from gateway.inference.upstream.failures import SilentError, lost, refusal
 
 _CONNECT_SECONDS = 5.0
 _SESSION = "x-session-id"  # Ray Serve's default name of it
@@ -95,7 +95,7 @@ class Connection:
         except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
             raise lost(self.url, f"cannot be reached ({str(error) or 'no answer'})") from None
         except httpx2.TimeoutException:
-            raise lost(self.url, "is silent for longer than upstream.silence_seconds") from None
+            raise lost(self.url, "is silent for longer than upstream.silence_seconds", SilentError) from None
         except httpx2.TransportError as error:
             raise lost(self.url, f"broke the connection ({str(error) or type(error).__name__})") from None
         except httpx2.InvalidURL:

@@ -29,8 +29,16 @@ class LostError(ModelUnavailableError):
     """The server did not take the request, or stopped in the middle of it: another one may serve it."""
 
 
-def lost(url: str, reason: str) -> LostError:
-    return LostError(f"the upstream server {url} {reason}; try again", retry_after=RETRY_SECONDS)
+class SilentError(LostError):
+    """The server said nothing for too long: only another one may serve the request in time."""
+
+
+class FailedError(ModelUnavailableError):
+    """The server took the request and failed with it: another one may do better."""
+
+
+def lost(url: str, reason: str, kind: type[LostError] = LostError) -> LostError:
+    return kind(f"the upstream server {url} {reason}; try again", retry_after=RETRY_SECONDS)
 
 
 def malformed(url: str) -> LostError:
@@ -71,9 +79,7 @@ def refusal(url: str, status: int, body: bytes, key: str, retry_after: str | Non
             return PromptTooLongError(said, param="messages", details={**_details(fields), **known})
         name = param if isinstance(param, str) else None
         return InvalidRequestError(f"the upstream server {url} refuses the request: {said}", param=name)
-    return ModelUnavailableError(
-        f"the upstream server {url} failed with status {status}: {said}", retry_after=wait
-    )
+    return FailedError(f"the upstream server {url} failed with status {status}: {said}", retry_after=wait)
 
 
 def _too_long(said: str) -> bool:

@@ -29,7 +29,7 @@ from gateway.inference.speed import Learned
 from gateway.inference.upstream.abilities import Abilities, probe, prompt_tokens, tokenize_body
 from gateway.inference.upstream.checked import ATTEMPTS, failed, found_json, instructed
 from gateway.inference.upstream.connection import Connection
-from gateway.inference.upstream.failures import MALFORMED, LostError, lost, malformed
+from gateway.inference.upstream.failures import MALFORMED, FailedError, LostError, lost, malformed
 from gateway.inference.upstream.messages import (
     ReplyEvents,
     cannot,
@@ -38,7 +38,7 @@ from gateway.inference.upstream.messages import (
     request_of,
     text_of,
 )
-from gateway.inference.upstream.replicas import MOST_SENT, Replica, Replicas
+from gateway.inference.upstream.replicas import Replica, Replicas
 from model_host.protocol import Delta, Finished, Message, Started, Tool
 
 T = TypeVar("T")
@@ -89,7 +89,7 @@ class UpstreamInference:
             self._waiting -= waits
 
     async def _sent(self, call: GenerateCall) -> AsyncGenerator[GenerationEvent, None]:
-        """Send the call, to another server while one is lost or busy before its first output."""
+        """Send the call, to another server while one is lost, fails or is busy before its first output."""
         tried: list[Replica[Abilities]] = []
         while True:
             replica = await self._replicas.pick(_key(call), tried)
@@ -100,13 +100,10 @@ class UpstreamInference:
                         seen = seen or not isinstance(event, Started)
                         yield event
                 return
-            except (LostError, OverloadedError) as error:
+            except (LostError, FailedError, OverloadedError) as error:
                 tried.append(replica)
-                if isinstance(error, LostError):
-                    replica.failed(error.message)
-                elif len(tried) >= len(self._replicas.all):
-                    raise
-                if seen or len(tried) == MOST_SENT:
+                replica.refused(error)
+                if seen or not self._replicas.another_try(tried, error):
                     raise
 
     async def _from(
@@ -122,8 +119,7 @@ class UpstreamInference:
             async with aclosing(stream) as events:
                 async for event in events:
                     yield event
-        replica.served += 1
-        replica.breaker.ended_well()
+        replica.generated()
 
     async def _stream(
         self, replica: Replica[Abilities], able: Abilities, call: GenerateCall

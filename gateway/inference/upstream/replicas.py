@@ -19,7 +19,14 @@ from gateway.base.errors import HearthError, ModelUnavailableError
 from gateway.inference.interface import HostState, ReplicaHealth
 from gateway.inference.process.breaker import Breaker
 from gateway.inference.upstream.connection import Connection
-from gateway.inference.upstream.failures import MALFORMED, RETRY_SECONDS, LostError, malformed
+from gateway.inference.upstream.failures import (
+    MALFORMED,
+    RETRY_SECONDS,
+    FailedError,
+    LostError,
+    SilentError,
+    malformed,
+)
 
 log = structlog.get_logger(__name__)
 
@@ -27,6 +34,7 @@ A = TypeVar("A", bound=Struct)
 T = TypeVar("T")
 
 MOST_SENT = 3  # how often a request is sent
+_MOST_FAILED = 3  # generations in a row until a server is left out and probed
 
 # A server takes at most this many times its even share of the open requests; the next one in a key's order gets the
 # rest (https://arxiv.org/abs/1608.01350).
@@ -44,6 +52,7 @@ class Replica(Generic[A]):
         self.able: A | None = None
         self.open = 0
         self.served = 0
+        self.failed_in_row = 0  # generations
         self.problem: str | None = None
         self.breaker = Breaker()
         self.lost = asyncio.Event()
@@ -53,6 +62,20 @@ class Replica(Generic[A]):
     @property
     def url(self) -> str:
         return self.connection.url
+
+    def generated(self) -> None:
+        """A reply has come to its end."""
+        self.served += 1
+        self.failed_in_row = 0
+        self.breaker.ended_well()
+
+    def refused(self, error: HearthError) -> None:
+        """A generation failed with ``error``: leave a server out that was lost, or that fails again and again."""
+        if isinstance(error, FailedError):
+            self.failed_in_row += 1
+        if isinstance(error, LostError) or self.failed_in_row == _MOST_FAILED:
+            self.failed_in_row = 0
+            self.failed(error.message)
 
     def failed(self, problem: str) -> None:
         """Leave the server out until a probe succeeds."""
@@ -156,6 +179,14 @@ class Replicas(Generic[A]):
         ranked = sorted(among, key=lambda each: _weight(key, each.url), reverse=True)
         return next(each for each in ranked if each.open < most)
 
+    def another_try(self, tried: Collection[Replica[A]], error: HearthError) -> bool:
+        """Whether a request that failed with ``error`` at the last of ``tried`` is sent once more."""
+        if len(tried) >= MOST_SENT:
+            return False
+        if isinstance(error, LostError) and not isinstance(error, SilentError):
+            return True  # even to the same server, once it is back
+        return any(each not in tried for each in self.ready)
+
     async def ask(self, ask: Callable[[Connection, A], Awaitable[T]]) -> tuple[T, A]:
         """Send a short request to the least busy server, and again if that is lost; also return what it can do."""
         tried: list[Replica[A]] = []
@@ -170,11 +201,12 @@ class Replicas(Generic[A]):
                 return made, able
             except MALFORMED:
                 error: HearthError = malformed(replica.url)
-            except LostError as found:
+            except (LostError, FailedError) as found:
                 error = found
-            replica.failed(error.message)
+            if isinstance(error, LostError):
+                replica.failed(error.message)
             tried.append(replica)
-            if len(tried) == MOST_SENT:
+            if not self.another_try(tried, error):
                 raise error
 
     async def _watch(self, replica: Replica[A]) -> None:

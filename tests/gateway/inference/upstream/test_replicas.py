@@ -115,6 +115,39 @@ async def test_a_busy_server_is_replaced_by_another_one(world: World) -> None:
     assert [each.failures for each in inference.health().replicas] == [0, 0]
 
 
+async def test_another_server_gets_what_one_fails_with(world: World) -> None:
+    fakes = [await world.fake(status=500), await world.fake()]
+    inference = world.inference(*fakes)
+    await until_ready(inference, 2)
+    sent = 0
+    while inference.health().replicas[0].failures == 0:  # left out after three in a row
+        sent += 1
+        call = GenerateCall(id="x", messages=[Message("user", f"Hi {sent}")])
+        assert text_in(await events_of(inference, call)) == "hello there friend"
+    assert len(fakes[0].chats) == 3
+    assert len(fakes[1].chats) == sent
+    assert inference.health().replicas[1].failures == 0
+
+
+async def test_a_silent_server_gets_a_request_once(world: World) -> None:
+    fakes = [await world.fake()]
+    fakes[0].gate.clear()
+    inference = world.inference(*fakes, silence_seconds=0.3)
+    await until_ready(inference, 1)
+    with pytest.raises(ModelUnavailableError, match="is silent"):
+        await events_of(inference, GenerateCall(id="x", messages=HELLO))
+    assert len(fakes[0].chats) == 1, "each further try would take as long again"
+    fakes.append(await world.fake())
+    both = world.inference(*fakes, silence_seconds=0.3)
+    await until_ready(both, 2)
+    sent = 0
+    while len(fakes[0].chats) == 1:
+        sent += 1
+        call = GenerateCall(id="x", messages=[Message("user", f"Hi {sent}")])
+        assert text_in(await events_of(both, call)) == "hello there friend"
+    assert len(fakes[1].chats) == sent
+
+
 async def test_a_dead_server_is_left_out_and_comes_back(world: World) -> None:
     alive = await world.fake()
     async with serving(FakeServer()) as dying:
