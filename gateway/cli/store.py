@@ -8,8 +8,9 @@ import click
 import msgspec
 from tqdm import tqdm
 
-from gateway.base.errors import ConfigurationError
+from gateway.base.errors import ConfigurationError, HearthError
 from gateway.cli.common.options import LocalOptions, json_option, with_local
+from gateway.cli.common.runfile import running
 from gateway.cli.common.text import say
 from gateway.store.db import Database
 from gateway.store.open import postgres_database
@@ -33,8 +34,11 @@ def copy(source: str, target: str, replace: bool, as_json: bool, local: LocalOpt
 
     `store.url` instead of a URL is that of the configuration, which keeps passwords out of the list of processes.
 
-    All or nothing, and verified. Stop the gateways of both first. Pages, code and vectors stay where they are.
+    All or nothing, and verified. Stop the gateways of both first. Pages, code and vectors stay where they are. A
+    hearth.db that does not exist is made.
     """
+    if "store.url" in (source, target) and not local.settings.store.url:
+        raise ConfigurationError("store.url is not set: set it, or give the postgresql:// URL")
     source, target = (local.settings.store.url if each == "store.url" else each for each in (source, target))
     up = target.startswith(_SCHEMES)
     url, path = (target, source) if up else (source, target)
@@ -43,8 +47,16 @@ def copy(source: str, target: str, replace: bool, as_json: bool, local: LocalOpt
             "SOURCE or TARGET is a postgresql:// URL, and the other one the path of a hearth.db"
         )
     file = Path(path).expanduser()
-    if not file.is_file():
-        raise ConfigurationError(f"there is no database {file}")
+    if not (file if up else file.parent).exists():
+        raise ConfigurationError(
+            f"there is no {'database' if up else 'folder'} {file if up else file.parent}"
+        )
+    if server := running(file.parent):
+        raise HearthError(
+            f"a server uses {file.parent} (process {server.pid}), and what it writes meanwhile would be lost: "
+            "`hearth stop` ends it",
+            code="already_running",
+        )
     shared = postgres_database(url, Database(file), "alone")
     # Late, because it needs psycopg, whose absence has been reported by now.
     from gateway.store.postgres.copy import copy_store

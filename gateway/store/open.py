@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Literal
 
 from gateway.base.errors import ConfigurationError
@@ -26,7 +27,7 @@ def postgres_database(url: str, local: Database, use: Literal["gateway", "alone"
         from gateway.store.postgres.database import PostgresDatabase
     except ImportError as error:
         raise ConfigurationError(
-            f"store.url needs psycopg ({error}): install it with `pip install 'hearth[postgres]'`",
+            f"store.url needs psycopg ({error}): `{sys.executable} -m pip install 'psycopg[binary]>=3.2,<4'`",
             code="postgres_missing",
         ) from error
     return PostgresDatabase(url, local, use)

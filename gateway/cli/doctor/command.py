@@ -79,7 +79,8 @@ def doctor(as_json: bool, systemd: bool, local: LocalOptions) -> int:
     question = check_question(settings, [each.name for each in fits if each.verdict != "no"])
     upstreams = check_upstreams(settings.upstream)
     wrong = problems(settings)
-    status = EXIT_CONFIGURATION if wrong else 0
+    startable = not wrong and (store is None or store.configured)
+    status = 0 if startable else EXIT_CONFIGURATION
     if as_json:
         found = {
             "machine": machine,

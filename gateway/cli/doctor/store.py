@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from gateway.base.errors import HearthError
+from gateway.base.errors import ConfigurationError, HearthError
 from gateway.config.settings import Settings
 from gateway.store.open import make_database
 
 
 class StoreCheck(Struct, frozen=True):
-    """Whether the database of `store.url` can be reached. ``found`` is its version, or the problem."""
+    """Whether the database of `store.url` can be used. ``found`` is its version and schema, or the problem.
+
+    ``configured`` is false if no server starts until somebody changes the settings or the database.
+    """
 
     verdict: str
     found: str
+    configured: bool = True
 
 
 def check_store(settings: Settings) -> StoreCheck | None:
@@ -23,4 +27,4 @@ def check_store(settings: Settings) -> StoreCheck | None:
     try:
         return StoreCheck("yes", make_database(settings).probe())
     except HearthError as error:
-        return StoreCheck("no", error.message)
+        return StoreCheck("no", error.message, not isinstance(error, ConfigurationError))

@@ -19,7 +19,7 @@ from psycopg.conninfo import conninfo_to_dict
 from gateway.base.errors import ConfigurationError, HearthError
 from gateway.store.db import BUSY_SECONDS, Database, DatabaseHealth, transaction
 from gateway.store.postgres.faults import translated_faults
-from gateway.store.postgres.migrate import migrate
+from gateway.store.postgres.migrate import inspect, migrate
 from gateway.store.postgres.peers import PostgresPeers, fenced
 from gateway.store.postgres.session import CONNECT, Session
 
@@ -83,7 +83,9 @@ class PostgresDatabase(Database):
         with translated_faults(self.where):
             connection = Session(self._url, readonly=True)
             try:
-                return f"PostgreSQL {connection.server_version}, {self.where}"
+                return (
+                    f"PostgreSQL {connection.server_version}, {self.where}, {inspect(connection, self.where)}"
+                )
             finally:
                 connection.close()
 

@@ -11,7 +11,9 @@ import apsw
 import pytest
 
 from gateway.base.errors import ConfigurationError, HearthError
-from gateway.cli.doctor.store import check_store
+from gateway.cli.common.database import opened_store
+from gateway.cli.common.runfile import claim
+from gateway.cli.doctor.store import StoreCheck, check_store
 from gateway.cli.main import run
 from gateway.config.settings import Settings, StoreSettings
 from gateway.store.db import Database
@@ -82,6 +84,41 @@ def test_the_doctor_asks_the_database_server(opened: Database, settings: Setting
     assert "cannot be reached" in gone.found
     assert "secret" not in gone.found
     assert check_store(Settings(data_dir=tmp_path)) is None
+
+
+def test_the_doctor_says_why_no_gateway_would_start(
+    postgres_server: Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def found(url: str) -> StoreCheck:
+        made = check_store(Settings(data_dir=tmp_path, store=StoreSettings(url=url)))
+        assert made is not None
+        return made
+
+    def status(url: str) -> int:
+        monkeypatch.setenv("HEARTH_STORE__URL", url)
+        return run(["doctor", "--data-dir", str(tmp_path)])
+
+    postgres_server.sql("postgres", "CREATE DATABASE blank TEMPLATE template0")
+    url = postgres_server.url("blank")
+    assert "no schema yet" in found(url).found
+    assert "no schema yet" in found(url).found, "nothing was made"
+    postgres_server.sql("postgres", "CREATE ROLE guest LOGIN")
+    guest = url.replace("postgres@", "guest@")
+    assert "may not create or change the schema" in found(guest).found
+    with opened_store(Settings(data_dir=tmp_path, store=StoreSettings(url=url))):
+        assert f"schema version {migrations()[-1].version} of" in found(url).found
+    assert "may not create or change the schema" in found(guest).found
+    assert status(guest) == 78
+    assert status(url) == 0
+
+    postgres_server.sql("postgres", "CREATE DATABASE latin ENCODING 'LATIN1' TEMPLATE template0")
+    latin = postgres_server.url("latin")
+    assert "createdb -E UTF8" in found(latin).found
+    assert status(latin) == 78
+
+    gone = postgres_server.url("nowhere")
+    assert "cannot be reached" in found(gone).found
+    assert status(gone) == 0, "a gateway would wait for it"
 
 
 def test_a_text_with_a_zero_character_is_refused_by_name(opened: Database) -> None:
@@ -181,6 +218,29 @@ def test_copies_are_verified_and_go_both_ways(settings: Settings, tmp_path: Path
     assert _dump(again) == after
     assert again.write_sync(lambda c: say(c, "newer")).seq == 1202
     again.close()
+
+
+def test_no_copy_of_a_file_that_a_server_uses_and_one_to_a_new_file(
+    settings: Settings, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, new = tmp_path / "one" / "hearth.db", tmp_path / "new.db"
+    file.parent.mkdir()
+    source = Database(file)
+    source.open()
+    source.write_sync(lambda c: add_conversation(c, make()))
+    source.close()
+    with claim(file.parent):
+        assert run(["store", "copy", str(file), settings.store.url]) == 1
+    assert "a server uses" in capsys.readouterr().err
+    assert run(["store", "copy", str(file), settings.store.url]) == 0
+    assert run(["store", "copy", settings.store.url, str(new)]) == 0
+    copied = Database(new)
+    copied.open()
+    assert copied.read_sync(lambda c: any_conversation(c, "c1")).owner == "ann"
+    copied.close()
+    assert run(["store", "copy", settings.store.url, str(tmp_path / "none" / "new.db")]) == 78
+    assert run(["store", "copy", str(new), "store.url"]) == 78
+    assert "store.url is not set" in capsys.readouterr().err
 
 
 def test_every_migration_is_applied_or_replaced(opened: Database) -> None:
