@@ -291,6 +291,17 @@ def test_a_gateway_that_is_away(tmp_path: Path) -> None:
         assert reply.headers["retry-after"] == "5"
 
 
+def test_another_gateway_gets_what_one_that_is_away_was_not_sent(tmp_path: Path, server: Server) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        away = f"127.0.0.1:{free.getsockname()[1]}"
+    body = {"messages": HI, "max_tokens": 1}
+    both = f"{server.url} max_fails=0; server {away}"
+    with proxy(tmp_path, both) as front, front.client() as client:
+        replies = [client.post("/v1/chat/completions", json=body) for _ in range(4)]
+        assert [reply.status_code for reply in replies] == [200] * 4
+        assert away in front.errors()
+
+
 @pytest.mark.soak
 def test_five_hundred_stalled_connections_leave_room(front: Proxy, server: Server) -> None:
     """The one test with a clock: 99 of 100 probes within 100 ms, in the best of three rounds on a busy machine."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import sys
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -177,7 +178,12 @@ def _deleted(path: Path) -> bool:
     found = [each for each in (path, *path.parent.glob(f".{path.name}.*.partial")) if each.is_file()]
     for each in found:
         each.unlink()
-    return bool(found)
+    packages = path.with_name(".packages")  # of a model that is made from them
+    kept = packages.is_dir()
+    if kept:
+        shutil.rmtree(packages)
+        path.with_name(".lock").unlink(missing_ok=True)
+    return bool(found) or kept
 
 
 def _in_use(services: Services) -> Iterator[ResolvedModel]:

