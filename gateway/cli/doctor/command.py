@@ -77,7 +77,7 @@ def doctor(as_json: bool, systemd: bool, local: LocalOptions) -> int:
     store = check_store(settings)
     plans = ThreadPlans(settings.thread_plan_dir).all()
     question = check_question(settings, [each.name for each in fits if each.verdict != "no"])
-    upstreams = check_upstreams(settings.upstream)
+    upstreams = check_upstreams(settings)
     wrong = problems(settings)
     startable = not wrong and (store is None or store.configured)
     status = 0 if startable else EXIT_CONFIGURATION

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from gateway.base.errors import HearthError
-from gateway.config.settings import Settings, UpstreamSettings
+from gateway.cli.doctor.upstream import check_upstreams
+from gateway.config.settings import EmbeddingSettings, RerankSettings, Settings, UpstreamSettings
 from gateway.config.sources import flatten
 from gateway.inference.interface import GenerateCall
 from gateway.server.consistency import contradictions
@@ -233,3 +234,17 @@ async def test_the_stop_string_that_ended_a_reply_is_known(world: World) -> None
     body = {"model": "m", "max_tokens": 9, "stop_sequences": ["END"], **chat()}
     reply = (await client.post("/v1/messages", json=body)).json()
     assert (reply["stop_reason"], reply["stop_sequence"]) == ("stop_sequence", "END")
+
+
+async def test_the_doctor_probes_servers_of_vectors_and_scores(world: World, tmp_path: Path) -> None:
+    fake = await world.fake()  # which has neither
+    upstream = UpstreamSettings(embedding_urls=[fake.url], rerank_urls=[fake.url])
+    settings = Settings(
+        data_dir=tmp_path,
+        upstream=upstream,
+        embedding=EmbeddingSettings(model="e"),
+        rerank=RerankSettings(model="r"),
+    )
+    found = await asyncio.to_thread(check_upstreams, settings)
+    assert [each.verdict for each in found] == ["no", "no"]
+    assert all("has no such address or model" in each.found for each in found)
