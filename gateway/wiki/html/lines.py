@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from gateway.wiki.definitions import defined
 from gateway.wiki.html.shown import math_source
 from gateway.wiki.scripts import show_scripts
 
@@ -25,6 +26,7 @@ _MAX_DEPTH = 12
 class _List:
     kind: str  # ul, ol or dl
     number: int = 0
+    term: int = -1  # the index of the line with the term that the next definition belongs to
 
 
 class _Item(NamedTuple):
@@ -45,6 +47,7 @@ class Lines:
         self._inline: list[str] = []
         self._lists: list[_List] = []
         self._prefix = ""  # of the list's next line
+        self._tag = ""  # of the open item
         self._block = 0  # number of the current paragraph, list, table or piece of code
         self._last_block = -1
 
@@ -60,6 +63,12 @@ class Lines:
         if not text:
             return
         if self._lists:
+            opened, tag, self._tag = self._lists[-1], self._tag, ""
+            if tag == "dd" and opened.term == len(self._items) - 1 >= 0:
+                last = self._items[-1]
+                self._items[-1] = last._replace(text=defined(last.text, text.replace("\n", " ")))
+                return
+            opened.term = len(self._items) if tag == "dt" else -1
             prefix = self._prefix
             self._prefix = " " * len(prefix)
             self._add("item", (prefix + text.replace("\n", "\n" + self._prefix)).rstrip())
@@ -92,7 +101,7 @@ class Lines:
         if not self._lists:  # an item outside of any list
             return
         depth = min(len(self._lists), _MAX_DEPTH)
-        indent, last = _INDENT * (depth - 1), self._lists[-1]
+        indent, last, self._tag = _INDENT * (depth - 1), self._lists[-1], tag
         if last.kind == "ol":
             last.number = last.number + 1 if number is None else number
             self._prefix = f"{indent}{last.number}. "

@@ -10,7 +10,9 @@ from __future__ import annotations
 import re
 from itertools import takewhile
 
+from gateway.wiki.definitions import defined
 from gateway.wiki.source import Section
+from gateway.wiki.wikitext.html_lists import lists_as_wikitext
 from gateway.wiki.wikitext.infobox import ROW
 from gateway.wiki.wikitext.inline import plain, plain_text
 from gateway.wiki.wikitext.markup import drop_templates, resolve_links
@@ -18,7 +20,7 @@ from gateway.wiki.wikitext.protect import ProtectedText, block_of, protect, rest
 from gateway.wiki.wikitext.tables import opens_table, read_table
 
 # Part of the sample's marker: after an increment stored sample pages are extracted again.
-VERSION = 2
+VERSION = 3
 
 _REDIRECT = re.compile(
     r"\s{0,100}#REDIRECT\s{0,100}:?\s{0,100}\[\[([^\[\]{}\n|]{1,512})(?:\|[^\[\]\n]{0,512})?\]\]", re.I
@@ -37,7 +39,8 @@ def extract(wikitext: str) -> list[Section]:
     table rows, or a sentence and the list that it introduces.
     """
     text, protected = protect(wikitext)
-    return _Reader(resolve_links(drop_templates(text)), protected).sections()
+    text = lists_as_wikitext(resolve_links(drop_templates(text)), protected)
+    return _Reader(text, protected).sections()
 
 
 def redirect_target(wikitext: str) -> str | None:
@@ -102,7 +105,8 @@ class _Lists:
         if signs[-1] == "*":
             return f"{indent}- ", match[2]
         if signs == ";":
-            return "", match[2].replace(" : ", ": ", 1)
+            term, colon, text = match[2].partition(" : ")
+            return ("- ", f"{term}: {text}") if colon else ("", term)
         return indent if set(signs) != {":"} else indent + _INDENT, match[2]
 
     def end(self) -> None:
@@ -123,6 +127,7 @@ class _Reader:
         self._items: list[str] = []  # its lines; a block of code is one item, a blank line ""
         self._paragraph: list[str] = []
         self._box: list[str] = []  # rows of the section's infoboxes, which stand at its end
+        self._term = ""  # the signs of the definition that the last item awaits or continues
 
     def sections(self) -> list[Section]:
         index = 0
@@ -153,9 +158,7 @@ class _Reader:
             self._begin_section(*heading)
         elif item := self._lists.item(line):
             self._end_paragraph()
-            prefix, text = item
-            text = plain_text(text, self._protected).replace("\n", "\n" + " " * len(prefix))
-            self._items.append((prefix + text).rstrip())
+            self._add_item(line, *item)
         elif line.startswith(" "):
             self._end_paragraph()
             self._lists.end()
@@ -163,6 +166,16 @@ class _Reader:
         else:
             self._lists.end()
             self._paragraph.append(line.strip())
+
+    def _add_item(self, line: str, prefix: str, wikitext: str) -> None:
+        """Add an item of a list; a definition joins the line of its term, which says what it is about."""
+        text = plain_text(wikitext, self._protected).replace("\n", "\n" + " " * len(prefix))
+        signs = line[: len(line) - len(line.lstrip("*#:;"))]
+        if signs == self._term and self._items and self._items[-1]:
+            self._items[-1] = defined(self._items[-1], text.strip())
+            return
+        self._items.append((prefix + text).rstrip())
+        self._term = signs[:-1] + ":" if signs.endswith(";") and " : " not in wikitext else ""
 
     def _blank(self) -> None:
         self._end_paragraph()

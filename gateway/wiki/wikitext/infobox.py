@@ -8,7 +8,16 @@ import re
 ROW = "\ufdd3"
 
 _NAME = re.compile(
-    r"\s*(?:[\w ]{0,40}\b)?(?:(?:info|tax[ao]|species|chem|drug|geo|star)box|ficha de|info/)", re.IGNORECASE
+    r"\s*(?:[\w ]{0,40}\b)?(?:(?:info|tax[ao]|species|chem|drug|geo|star)box|ficha de|info/|(?:hộp )?thông tin\b)",
+    re.IGNORECASE,
+)
+# Other names for a box are as many as languages. Its form tells it: only named values, each on a line of its own.
+_LEAST_VALUES = 3
+_NAMED_LINE = re.compile(r"\n[ \t]{0,40}\|[ \t]{0,40}[^\s|={}\[\]][^|={}\[\]\n]{0,60}=")
+_BARE_LINE = re.compile(r"\n[ \t]{0,40}\|[^=\n]*(?=\n|\Z)")
+_NO_BOX = re.compile(
+    r"\A\s*(?:cite\b|citation|quote|chú thích|navbox|sidebar)|\n[ \t]{0,40}\|[ \t]{0,40}(?:list|group)1[ \t]*=",
+    re.IGNORECASE,
 )
 # Values that say how the box looks, by their name or form.
 _LAYOUT = re.compile(
@@ -25,7 +34,12 @@ _BULLET = re.compile(r"^[*#:;]+[ \t]*")
 
 def is_infobox(content: str) -> bool:
     """Whether a template with this content, without its braces, is an infobox."""
-    return _NAME.match(content.partition("|")[0]) is not None
+    name = content.partition("|")[0]
+    if _NAME.match(name):
+        return True
+    if not name.endswith("\n") or len(_NAMED_LINE.findall(content)) < _LEAST_VALUES:
+        return False
+    return not (_BARE_LINE.search(content) or _NO_BOX.search(content))
 
 
 def infobox_rows(content: str) -> str:

@@ -115,6 +115,52 @@ It stands at Holm.
 Text.{{other box|year=1999}} {{mill infobox|closed=1904}}"""
 
 
+def test_html_lists_are_one_line_per_item() -> None:
+    wikitext = """Steps:
+<ol style="list-style-type: decimal;">
+<li><p>First.</p></li>
+<li><p>Second.</p>
+<p>With a
+remark.</p>
+<ul>
+<li><p>inside</p></li></ul></li>
+<li><pre>code</pre></li>
+<li>Fourth.</li></ol>
+<dl>
+<dt>Red</dt>
+<dd><p>All doors.</p></dd>
+<dt>May I?</dt>
+<dd><p>Yes.</p>
+<p>Always.</p></dd></dl>
+After.
+<ul><li>open
+== Next ==
+Text."""
+    first, second = extract(wikitext)
+    assert first.text.splitlines() == [
+        "Steps:",
+        "1. First.",
+        "2. Second. With a remark.",
+        "  - inside",
+        "code",
+        "3. Fourth.",
+        "",
+        "- Red: All doors.",
+        "- May I? Yes. Always.",
+        "",
+        "After.",
+        "- open",
+    ]
+    assert second.text == "Text."
+
+
+def test_a_box_is_known_by_its_form() -> None:
+    box = "{{Thẻ cây\n| tên = Ớt\n| họ = Cà\n| cao = 1 m\n}}"
+    assert lead(f"Text.\n{box}").splitlines() == ["Text.", "", "tên | Ớt", "họ | Cà", "cao | 1 m"]
+    for other in ("{{Navbox\n| name = x\n| title = y\n| list1 = z\n}}", box.replace("\n| cao", "\n| bare\n| cao")):
+        assert lead(f"Text.\n{other}") == "Text."
+
+
 def test_an_infobox_becomes_rows_at_the_end_of_its_section() -> None:
     first, later = extract(INFOBOX)
     assert first.text.split("\n\n") == [
@@ -160,9 +206,8 @@ def test_lists_are_numbered_indented_and_kept_line_by_line() -> None:
         "3. third",
         "",
         "1. new list",
-        "term: what it is",
-        "other",
-        "  its text",
+        "- term: what it is",
+        "- other: its text",
         "    further",
     ]
 
