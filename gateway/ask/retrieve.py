@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -11,7 +12,8 @@ import structlog
 
 from gateway.ask.background.draft import RetrievedPage
 from gateway.ask.journal import Journal
-from gateway.ask.text.words import content_words
+from gateway.ask.text.synonyms import other_words
+from gateway.ask.text.words import content_words, tokens
 from gateway.base.aio import side_by_side, stop
 from gateway.base.errors import HearthError
 from gateway.base.ranking import K_SEARCH, fuse
@@ -24,6 +26,11 @@ _HITS = 20
 # How much the rankings count beside each text search with the whole question, by words and by meaning: these are the
 # best ones, and models write bad terms.
 _TITLES, _TERMS = 0.9, 0.6
+# The same for a text search with other words that say about the same: a person asks about vacation, a page about leave.
+_OTHER_WORDS = 0.6
+# A term that is a piece of the sentence: "I need".
+_PIECE = re.compile(r"(?:i|we|you|my|our|your)\s+\S+", re.IGNORECASE)
+_LEAST_TITLES = 3  # that share a word, for one that tells no page from another
 
 log = structlog.get_logger(__name__)
 
@@ -66,6 +73,7 @@ class Retrieval:
         fails is reported in ``skipped``. Raises HearthError if every search failed, and whatever ``proposed`` raises.
         """
         own = asyncio.create_task(self._search(question))
+        wider = asyncio.create_task(self._wider(question))
         fetches: dict[str, asyncio.Task[Page | str]] = {}
         searches: list[asyncio.Task[_Searched]] = []
         try:
@@ -78,7 +86,7 @@ class Retrieval:
                 raise _unreachable(next(iter(results[0].failed.values())))
             for term, searched in {question: results[0], **kept}.items():
                 self._report(term, searched)
-            finders = _ranked(question, results[0], kept)
+            finders = _ranked(question, results[0], kept, await wider)
             sections = {ref.title: ref.section for ref in results[0].refs["text"]}
             asked = _telling(question)
             redirects = {
@@ -90,9 +98,9 @@ class Retrieval:
                 for title in list(finders)[: self._limit]:
                     fetches[title] = asyncio.create_task(self._fetch(title))
                 fetched = [(title, finders[title], await task) for title, task in fetches.items()]
-            return Found(self._usable(fetched, sections, redirects), list(kept))
+            return Found(self._usable(fetched, sections, redirects, _distinct(list(finders))), list(kept))
         finally:
-            await stop([own, *searches, *fetches.values()])
+            await stop([own, wider, *searches, *fetches.values()])
 
     def _related(
         self, question: str, terms: Sequence[str], results: Sequence[_Searched]
@@ -104,7 +112,7 @@ class Retrieval:
         for term, searched in zip(terms, results, strict=True):
             words = _telling(term)
             titles = (_telling(ref.title) for ref in searched.refs["title"])
-            if words & asked or any(words & title for title in titles):
+            if not _PIECE.fullmatch(term) and (words & asked or any(words & title for title in titles)):
                 kept[term] = searched
             else:
                 dropped.append(term)
@@ -133,6 +141,7 @@ class Retrieval:
         fetched: list[tuple[str, str, Page | str]],
         sections: Mapping[str, int | None],
         redirects: Mapping[str, str],
+        distinct: Mapping[str, str],
     ) -> list[RetrievedPage]:
         usable: dict[str, RetrievedPage] = {}
         sketches: dict[str, bytes] = {}
@@ -149,11 +158,21 @@ class Retrieval:
                     continue
                 sketches[page.title] = found
                 usable[page.title] = RetrievedPage(
-                    msgspec.structs.replace(page, asked_as=redirects.get(title, "")),
+                    msgspec.structs.replace(
+                        page, asked_as=redirects.get(title, ""), told_by=distinct.get(page.title, "")
+                    ),
                     finder,
                     sections.get(title),
                 )
         return list(usable.values())
+
+    async def _wider(self, question: str) -> list[str]:
+        """Titles of pages with other words that say about the same; none where that search fails."""
+        others = other_words(_telling(question))
+        if not others:
+            return []
+        found = await self._searched(self._wiki.search_text, " ".join([question, *others]))
+        return [ref.title for ref in found.refs] if isinstance(found, Hits) else []
 
     async def _search(self, term: str) -> _Searched:
         if not content_words(term):  # "What is it?" would find the pages with the most common words
@@ -194,7 +213,9 @@ class Retrieval:
         return "an internal error; the server's log has it"
 
 
-def _ranked(question: str, own: _Searched, by_term: Mapping[str, _Searched]) -> dict[str, str]:
+def _ranked(
+    question: str, own: _Searched, by_term: Mapping[str, _Searched], wider: Sequence[str]
+) -> dict[str, str]:
     """Fuse all rankings to titles, best first, each with the search that found it first."""
     finders: dict[str, str] = {}
     rankings: list[list[str]] = []
@@ -203,9 +224,22 @@ def _ranked(question: str, own: _Searched, by_term: Mapping[str, _Searched]) -> 
             rankings.append([ref.title for ref in searched.refs[kind]])
             for title in rankings[-1]:
                 finders.setdefault(title, finder)
+    for title in wider:
+        finders.setdefault(title, question)
     proposed = [title for title, _ in fuse(rankings[2:])]
-    fused = fuse([*rankings[:2], proposed], K_SEARCH, (own.text_searches, _TITLES, _TERMS))
+    weights = (own.text_searches, _TITLES, _TERMS, _OTHER_WORDS)
+    fused = fuse([*rankings[:2], proposed, wider], K_SEARCH, weights)
     return {title: finders[title] for title, _ in fused}
+
+
+def _distinct(titles: Sequence[str]) -> dict[str, str]:
+    """Titles without the words that all of them have, where these are at least three and have others."""
+    shared = set.intersection(*map(_telling, titles)) if len(titles) >= _LEAST_TITLES else set()
+    if not shared or any(_telling(title) == shared for title in titles):
+        return {}
+    return {
+        title: " ".join(word for word in tokens(title) if not shared & set(content_words(word))) for title in titles
+    }
 
 
 def _telling(text: str) -> set[str]:

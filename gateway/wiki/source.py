@@ -48,13 +48,23 @@ SECTIONS = msgspec.json.Decoder(list[Section])
 
 
 class Page(Struct, frozen=True):
-    """A page at one revision. ``url`` has no fragment. ``asked_as`` is the redirect that a question names it by."""
+    """A page at one revision. ``url`` has no fragment.
+
+    ``asked_as`` is the redirect that a question names it by, and ``told_by`` the title without the words that the
+    titles of all found pages share, such as "FAQ".
+    """
 
     title: str
     revision: int
     url: str
     sections: list[Section]
     asked_as: str = ""
+    told_by: str = ""
+
+    @property
+    def subject(self) -> str:
+        """The name to compare with a question."""
+        return self.asked_as or self.told_by or self.title
 
     @property
     def names(self) -> str:

@@ -66,7 +66,7 @@ def rank(drafts: Sequence[PageDraft], question: str, terms: Sequence[str] = ()) 
     The best passages of pages whose titles the question names are equally good: it may ask about several.
     """
     texts = [[_words(draft, index) for index in range(len(draft.passages))] for draft in drafts]
-    titles = [content_words(as_meant(draft.page.asked_as or draft.page.title)) for draft in drafts]
+    titles = [content_words(as_meant(draft.page.subject)) for draft in drafts]
     question = as_meant(question)
     asked = set(content_words(question))
     cues = [name for name, asks, _ in _CUES if asks.search(question)]

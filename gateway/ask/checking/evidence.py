@@ -129,7 +129,7 @@ class Evidence(Struct, frozen=True):
         for n, page, parts in pages:
             urls[n] = page.url
             names[n] = page.title
-            title = page.asked_as or _PARENTHESES.sub("", page.title)
+            title = page.asked_as or _PARENTHESES.sub("", page.subject)
             titles[n] = meaning(content_words(as_meant(title)))
             for part in parts:
                 ordinary |= lower_case_stems(part.text)

@@ -22,9 +22,25 @@ _SHORTEST_MISSPELT, _SIMILAR = 5, 0.81
 _SHORTEST_PART = 3  # of a word that pages write as two
 _SHORTEST_ROOT = 6  # of words that differ in their last letter only
 _KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
-    ("year", re.compile(r"\bwhen (?:was|were|did)\b|\byears?\b|\bdate\b", re.I)),
+    (
+        "year",
+        # Not "80 euros a year", "ten years old", "next year".
+        re.compile(
+            r"\bwhen (?:was|were|did)\b|\b(?<!\ba )(?<!\bper )(?<!\bnext )(?<!\bthis )(?<!\blast )(?<!\bevery )(?<!\beach )"
+            r"(?<![0-9] )(?<!\bmany )years?\b(?! old\b)|\bdate\b",
+            re.I,
+        ),
+    ),
     ("number", re.compile(r"\bhow (?:many|much|long|large|big|old|often|far|fast|tall|high)\b", re.I)),
-    ("person", re.compile(r"\bwho(?:m|se)?\b(?! (?:is|was|are)\b)|\b(?:author|inventor|creator)\b", re.I)),
+    (
+        "person",
+        # Not "people who never rowed", nor "Who is Chris Pressey?", which asks what the page says about him.
+        re.compile(
+            r"(?<!\bpeople )(?<!\bpersons )(?<!\bperson )(?<!\bthose )(?<!\bone )(?<!\bbody )(?<!\bmembers )(?<!\bmember )"
+            r"\bwho(?:m|se)?\b(?! (?:is|was|are)\b(?! (?:in|responsible)\b))|\b(?:author|inventor|creator)\b",
+            re.I,
+        ),
+    ),
 )
 _FOREIGN_KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
     ("year", re.compile(r"\b(?:wann|jahre?|quand|cuándo|quando|wanneer|năm nào|khi nào|bao giờ)\b", re.I)),

@@ -178,7 +178,12 @@ class Relevance:
         if not sought or (about and not question.native):
             return 1.0
         alike = question.words & title - question.names.keys()
-        if len(alike) > 1 and len(alike) >= _LEAST_TITLE * len(question.words):
+        # Beside a title that the question has whole, what it asks for must be on some page: "the calories of rice".
+        if (
+            len(alike) > 1
+            and len(alike) >= _LEAST_TITLE * len(question.words)
+            and (not title <= question.words or sought & self._known)
+        ):
             return 1.0
         if sought <= _VERBS and self.has_kind(passage.text, passage.n):
             return 1.0

@@ -6,6 +6,7 @@ They help to find and to choose passages. Claims are not checked with them.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from gateway.base.stems import stem
 
@@ -94,19 +95,119 @@ pc computer machine
 laptop notebook
 lookup search
 detach separate split
+boss manager supervisor superior
+ill sick unwell
+sickness illness
+doctor physician medical
+vacation holiday leave
+colleague coworker
+staff employee worker personnel
+employ hire recruit
+salary wage pay paid
+paycheck payslip salary
+refund reimburse repay expense
+invoice bill receipt
+fee cost price charge dues
+pay cost price fee
+free gratis nothing
+retire retired pensioner pension senior elderly
+daughter son kid child junior
+teenager youth junior
+student pupil studies studying
+father mother parent dad mum mom
+marry married marriage wedding
+baby birth newborn pregnant
+yearly annual annually year
+monthly month
+weekly week
+daily day
+minimum least
+maximum most utmost limit
+late until latest
+early before
+distance course route length
+far distance kilometre km
+kilometre km
+mile mi
+hour hr
+drive drove driving car
+towing tow trailer
+parking park car
+bike bicycle cycle
+train railway rail
+flight plane fly airplane
+hotel accommodation lodging
+luggage baggage suitcase
+spectator visitor audience
+visitor guest
+friend guest companion
+meet gather assemble assembly
+conference meeting
+race regatta competition contest tournament
+win prize award
+capsize overturn turned
+treasurer money finance
+chair chairman president head lead
+responsible charge head
+boat ship vessel
+swim swimming
+lesson class course training
+learn course train
+exam test examination
+cancel quit resign leave terminate
+member membership
+join enrol enroll register sign
+apply application
+permission approve approval consent ok
+unlock key lock
+door gate entrance
+building house
+flat apartment
+room hall
+lunch meal dish dinner
+eat food meal
+drink beverage
+shower bath wash
+toilet bathroom restroom
+clothes clothing wear shirt dress
+broken damaged defective damage bent
+injured hurt injury accident
+fire alarm emergency evacuation
+garbage rubbish trash waste
+noise music loud
+telephone phone call
+email mail
+letter mail post
+parcel package
+blocked locked
+harvest pick reap
+sow plant seed
+water watering irrigate
+pest bug insect
+fertilizer fertiliser manure
+flower blossom bloom
+age old
+duration last long
+frequency often
+colour color
+additional extra more
+unused left carry
 """.strip().splitlines()
 
 
-def _grouped() -> dict[str, frozenset[str]]:
-    found: dict[str, frozenset[str]] = {}
-    for group in _GROUPS:
-        stems = frozenset(map(stem, group.split()))
-        for word in stems:
-            found[word] = found.get(word, frozenset()) | stems
-    return found
+def _grouped() -> tuple[dict[str, frozenset[str]], dict[str, tuple[str, ...]]]:
+    """The stems, and the words, that say about the same as a stem."""
+    stems: dict[str, frozenset[str]] = {}
+    words: dict[str, dict[str, None]] = {}
+    for group in map(str.split, _GROUPS):
+        every = frozenset(map(stem, group))
+        for each in every:
+            stems[each] = stems.get(each, frozenset()) | every
+            words.setdefault(each, {}).update(dict.fromkeys(group))
+    return stems, {each: tuple(found) for each, found in words.items()}
 
 
-_SYNONYMS = _grouped()
+_SYNONYMS, _WORDS = _grouped()
 
 _NUMERAL = (
     r"(?:[0-9]|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|hundred|thousand|million)\b)[\s-]*"
@@ -143,6 +244,13 @@ _MEASURES = tuple(
 def synonymous(word: str, other: str) -> bool:
     """Whether two stems say about the same."""
     return other in _SYNONYMS.get(word, ())
+
+
+def other_words(words: Iterable[str]) -> list[str]:
+    """The words that say about the same as these stems, to search for."""
+    known = frozenset(words)
+    others = (each for word in sorted(known) for each in _WORDS.get(word, ()))
+    return [each for each in dict.fromkeys(others) if stem(each) not in known]
 
 
 def measured(word: str, text: str) -> bool:
