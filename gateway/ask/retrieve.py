@@ -98,7 +98,9 @@ class Retrieval:
                 for title in list(finders)[: self._limit]:
                     fetches[title] = asyncio.create_task(self._fetch(title))
                 fetched = [(title, finders[title], await task) for title, task in fetches.items()]
-            return Found(self._usable(fetched, sections, redirects, _distinct(list(finders))), list(kept))
+            return Found(
+                self._usable(fetched, sections, redirects, distinct_titles(list(finders))), list(kept)
+            )
         finally:
             await stop([own, wider, *searches, *fetches.values()])
 
@@ -232,13 +234,14 @@ def _ranked(
     return {title: finders[title] for title, _ in fused}
 
 
-def _distinct(titles: Sequence[str]) -> dict[str, str]:
+def distinct_titles(titles: Sequence[str]) -> dict[str, str]:
     """Titles without the words that all of them have, where these are at least three and have others."""
     shared = set.intersection(*map(_telling, titles)) if len(titles) >= _LEAST_TITLES else set()
     if not shared or any(_telling(title) == shared for title in titles):
         return {}
     return {
-        title: " ".join(word for word in tokens(title) if not shared & set(content_words(word))) for title in titles
+        title: " ".join(word for word in tokens(title) if not shared & set(content_words(word)))
+        for title in titles
     }
 
 

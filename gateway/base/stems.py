@@ -25,6 +25,26 @@ _SUFFIXES = (
     ("es", "", 5),
     ("s", "", 4),
 )
+# Nouns that would become another word without their ending.
+_WHOLE = frozenset("shower flower locker corner counter former proper building".split())  # noqa: SIM905
+# Forms that no suffix tells; none that is a word of its own, such as "found" or "left".
+_IRREGULAR = {
+    form: base
+    for base, *forms in map(
+        str.split,
+        """
+        begin began begun|break broke broken|bring brought|buy bought|catch caught|choose chose chosen
+        drive drove driven|eat ate eaten|fall fell fallen|fly flew flown|forget forgot forgotten
+        give gave given|go went gone|grow grew grown|hide hid hidden|hold held|keep kept|know knew known
+        lend lent|lose lost|meet met|pay paid|ride rode ridden|sell sold|send sent|sleep slept
+        speak spoke spoken|spend spent|steal stole stolen|swim swam swum|take took taken|teach taught
+        throw threw thrown|wear wore worn|child children|foot feet
+        """.strip()
+        .replace("\n", "|")
+        .split("|"),
+    )
+    for form in forms
+}
 # British spellings: colour, organisation, analysed, centre, programme.
 _BRITISH = tuple(
     (re.compile(pattern), american)
@@ -38,10 +58,18 @@ _BRITISH = tuple(
 )
 
 
+def other_forms(word: str) -> list[str]:
+    """The irregular forms of a stem, which a search by regular stems does not find."""
+    return [each for each in (*_IRREGULAR, *_IRREGULAR.values()) if stem(each) == word]
+
+
 @lru_cache(maxsize=1 << 13)  # a question compares some thousand words, most of them several times
 def stem(word: str) -> str:
     """Return a lower-case form shared by most inflections of ``word``."""
     word = re.sub(r"['’]s?$", "", word.casefold())
+    word = _IRREGULAR.get(word, word)
+    if word.removesuffix("s") in _WHOLE:
+        return word.removesuffix("s")
     if not word.isalpha():
         return word
     for pattern, american in _BRITISH:

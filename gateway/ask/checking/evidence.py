@@ -16,6 +16,7 @@ from itertools import takewhile
 from typing import Self
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from gateway.ask.text.passages import CELLS, Passage, TextKind, text_units
 from gateway.ask.text.sentences import MARKER
@@ -173,6 +174,7 @@ def bare_claim(text: str) -> str:
 
 def supporting(text: str, evidence: Evidence, question: str = "") -> Backing:
     """Find the pages of which a statement supports the sentence, or else those that support its clauses."""
+    evidence = _under_its_heading(text, evidence)
     asked = _claim(question, evidence)
     claimed = _claim(bare_claim(text), evidence)
     found = _literally(text, _backed(claimed, asked, evidence), evidence)
@@ -195,6 +197,14 @@ def supporting(text: str, evidence: Evidence, question: str = "") -> Backing:
         n = max(backed, key=lambda page: (page in pages, backed[page].share, -page))
         pages.setdefault(n, backed[n])
     return Backing(dict(sorted(pages.items())), together=True)
+
+
+def _under_its_heading(text: str, evidence: Evidence) -> Evidence:
+    """The evidence for an answer behind a heading that is a question: only what stands under that heading."""
+    heading, behind, _ = bare_claim(text).partition("?: ")
+    said = same_words(heading)
+    passages = [each for each in evidence.passages if behind and same_words(each.heading) == said]
+    return replace(evidence, passages=passages) if passages else evidence
 
 
 def _literally(text: str, found: dict[int, Support], evidence: Evidence) -> dict[int, Support]:

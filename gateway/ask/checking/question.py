@@ -26,8 +26,8 @@ _KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
         "year",
         # Not "80 euros a year", "ten years old", "next year".
         re.compile(
-            r"\bwhen (?:was|were|did)\b|\b(?<!\ba )(?<!\bper )(?<!\bnext )(?<!\bthis )(?<!\blast )(?<!\bevery )(?<!\beach )"
-            r"(?<![0-9] )(?<!\bmany )years?\b(?! old\b)|\bdate\b",
+            r"\bwhen (?:was|were|did)\b|\b(?<!\ba )(?<!\bper )(?<!\bnext )(?<!\bthis )(?<!\blast )(?<!\bevery )"
+            r"(?<!\beach )(?<![0-9] )(?<!\bmany )years?\b(?! old\b)|\bdate\b",
             re.I,
         ),
     ),
@@ -36,8 +36,9 @@ _KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
         "person",
         # Not "people who never rowed", nor "Who is Chris Pressey?", which asks what the page says about him.
         re.compile(
-            r"(?<!\bpeople )(?<!\bpersons )(?<!\bperson )(?<!\bthose )(?<!\bone )(?<!\bbody )(?<!\bmembers )(?<!\bmember )"
-            r"\bwho(?:m|se)?\b(?! (?:is|was|are)\b(?! (?:in|responsible)\b))|\b(?:author|inventor|creator)\b",
+            r"(?<!\bpeople )(?<!\bpersons )(?<!\bperson )(?<!\bthose )(?<!one )(?<!body )(?<!\bmembers )"
+            r"(?<!\bmember )\bwho(?:m|se)?\b(?! (?:is|was|are)\b(?! (?:in|responsible)\b))"
+            r"|\b(?:author|inventor|creator)\b",
             re.I,
         ),
     ),
@@ -72,6 +73,8 @@ _DEFINES = re.compile(r"\W*(?:what|who)(?:['’]s| (?:is|are|was|were|does)\b)",
 _HOW_MANY = re.compile(r"\bhow many (\w+)", re.I)
 _PRICE = re.compile(r"\bhow much\b.*\b(costs?|pay|paid|charges?|price)\b", re.I)
 _UTMOST = re.compile(r"\bthe (?:very )?(?:most|least|best|worst)\b(?! (?:of|recent)\b)", re.I)
+# An age says who asks, and is no name: "for my 10 year old daughter".
+_AGE = re.compile(r"\b[0-9]{1,3}[ -]years?[ -]old\b", re.I)
 _WHICH = re.compile(r"\b(?:which|what) (\w+)", re.I)
 # Digits and underscores make a token a name: tcp_fin_timeout.
 _NO_WORD, _LETTER = re.compile("[0-9_]"), re.compile(r"[^\W\d_]")
@@ -110,6 +113,7 @@ _ASKING = frozenset(
         differ difference same both vs versus between hi hello hey thank thanks
         add now new today currently good purpose people thing something someone mistake per
         anything everything stuff anymore anyway lot bit want possible able ever maybe really
+        let take get keep
         """.split(),  # noqa: SIM905
     )
 )
@@ -139,7 +143,7 @@ class ReadQuestion(Struct, frozen=True):
 
 def read_question(text: str, known: frozenset[str], ordinary: frozenset[str]) -> ReadQuestion:
     """Find names, other words and kind; a word that is not ``known`` may be another one, misspelt."""
-    text = as_meant(text)
+    text = as_meant(_AGE.sub("", text))
     found = features(text, ordinary)
     words: set[str] = set()
     names: dict[str, str] = {}
@@ -156,6 +160,8 @@ def read_question(text: str, known: frozenset[str], ordinary: frozenset[str]) ->
             (meant,) = meaning([_spelt(word, known)])
             words.add(meant)
             unknown = token in subject and not any(each == meant or synonymous(each, meant) for each in known)
+            if meant not in known and not unknown and any(synonymous(each, meant) for each in known):
+                continue  # "OK" where the pages have "approve"
             if unknown or stem(token) in found.names or _NO_WORD.search(token) or not _LETTER.search(token):
                 names[meant] = token
     kinds = _KINDS if not foreign else (*_FOREIGN_KINDS, *_KINDS)

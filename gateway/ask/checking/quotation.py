@@ -12,7 +12,7 @@ from msgspec import Struct
 from gateway.ask.checking.evidence import Statement, meaning
 from gateway.ask.checking.relevance import ABOUT_TEXT, DEFINED, LEAST_SHARE, Relevance, is_sentence
 from gateway.ask.text.passages import CELLS, introduces
-from gateway.ask.text.words import content_words
+from gateway.ask.text.words import asks, content_words
 
 # Weights of a question's word in a sentence, in the ones beside it, and above it.
 _OWN, _BESIDE, _ABOVE = 1.0, 0.4, 0.5
@@ -170,6 +170,8 @@ class Quotations(Relevance):
         statements = passage.whole
         said_here = statements[start:end]
         own = frozenset[str]().union(*(each.words for each in said_here))
+        if asks(passage.heading):  # a question and its answer are one statement
+            own |= meaning(content_words(passage.heading))
         lines = _lines(statements, start, end, question.code or question.how_to)
         beside = frozenset[str]().union(
             *(each.words for each in [*statements[max(0, start - 1) : end + 1], *lines])
@@ -257,10 +259,17 @@ def _lines(statements: list[Statement], start: int, end: int, code: bool) -> lis
     Where ``code`` may be the answer, it needs no colon before it.
     """
     lines = list(takewhile(lambda each: each.kind != "prose", statements[end:]))
+    if end - start == 1 and statements[start].kind == "list":
+        own = _indent(statements[start])
+        return list(takewhile(lambda each: _indent(each) > own, lines))
     if start < end and lines and not introduces(statements[end - 1].text, lines[0].kind):
         lines = lines if code and _are_code(lines) else []
     listed = all(each.kind == "list" for each in lines)
     return lines if sum(len(each.text) for each in lines) <= (_LONGEST_LIST if listed else _LONGEST) else []
+
+
+def _indent(line: Statement) -> int:
+    return len(line.text) - len(line.text.lstrip())
 
 
 def _are_code(lines: Sequence[Statement]) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from gateway.base.stems import stem
+from gateway.base.stems import other_forms, stem
 
 _GROUPS = """
 poisonous toxic venomous
@@ -123,7 +123,7 @@ weekly week
 daily day
 minimum least
 maximum most utmost limit
-late until latest
+late latest until before deadline
 early before
 distance course route length
 far distance kilometre km
@@ -250,7 +250,8 @@ def other_words(words: Iterable[str]) -> list[str]:
     """The words that say about the same as these stems, to search for."""
     known = frozenset(words)
     others = (each for word in sorted(known) for each in _WORDS.get(word, ()))
-    return [each for each in dict.fromkeys(others) if stem(each) not in known]
+    found = [each for each in dict.fromkeys(others) if stem(each) not in known]
+    return [*found, *(form for word in sorted(known) for form in other_forms(word))]
 
 
 def measured(word: str, text: str) -> bool:

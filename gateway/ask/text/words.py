@@ -90,6 +90,11 @@ def features(text: str, ordinary: Collection[str] = ()) -> Features:
     return Features(frozenset(words | numbers), frozenset(names), numbers)
 
 
+def asks(heading: str) -> bool:
+    """Whether a heading is a question, as those of an FAQ are."""
+    return _ASKS.match(heading) is not None
+
+
 def asks_the_same(asked: Set[str], heading: str) -> bool:
     """Whether a heading or title is a question with most of the stems of another one, and few others."""
     named = frozenset(content_words(heading))

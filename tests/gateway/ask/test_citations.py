@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from gateway.ask.background.draft import RetrievedPage, draft_page
 from gateway.ask.checking.citations import REFUSAL, AnswerChecker, is_refusal
 from gateway.ask.checking.evidence import Evidence
+from gateway.ask.retrieve import distinct_titles
 from gateway.wiki.source import Page
 from tests.gateway.ask.helpers import BEFUNGE, PIET, page
 
@@ -302,3 +303,27 @@ def test_how_the_text_arrives_does_not_matter(text: str, cuts: list[int]) -> Non
     edges = [0, *sorted(min(cut, len(text)) for cut in cuts), len(text)]
     shown = "".join(checker.feed(text[a:b]) for a, b in pairwise(edges)) + checker.end()
     assert shown == checker.answer == checked_as_a_whole(text, EVIDENCE)
+
+
+def test_an_answer_behind_a_heading_that_is_a_question_must_stand_below_it() -> None:
+    house = page(
+        "House",
+        "",
+        ("Where is it?", "Behind the old sawmill."),
+        ("Are there showers?", "Four showers, warm."),
+    )
+    evidence = evidence_of([house])
+    assert checked_as_a_whole("Are there showers?: Behind the old sawmill.", evidence) == REFUSAL
+    right = "Are there showers?: Four showers, warm."
+    assert checked_as_a_whole(right, evidence).startswith(right[:-1])
+
+
+def test_titles_lose_the_words_that_all_of_them_have() -> None:
+    titles = ["Trailer FAQ", "Gym FAQ", "Board and lodging FAQ"]
+    assert distinct_titles(titles) == dict(zip(titles, ["Trailer", "Gym", "Board and lodging"], strict=True))
+    assert (
+        distinct_titles(titles[:2])
+        == {}
+        == distinct_titles([*titles, "FAQ"])
+        == distinct_titles(["A", "B", "C"])
+    )

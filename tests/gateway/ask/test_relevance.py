@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
 import pytest
 
 from gateway.ask.background.draft import RetrievedPage, draft_page
 from gateway.ask.checking.citations import REFUSAL
 from gateway.ask.checking.evidence import Evidence
 from gateway.ask.checking.quotation import Quotations
+from gateway.ask.text.synonyms import other_words
+from gateway.base.stems import stem
 from gateway.models.catalog import FlowDefaults
 from gateway.wiki.source import Page
 from tests.gateway.ask.helpers import BEFUNGE, Asked, MemoryWiki, Model, page
@@ -335,3 +338,63 @@ def test_the_most_is_told_by_a_comparison(told: str, clear: bool) -> None:
 def test_words_that_say_nothing_are_not_looked_for() -> None:
     shop = page("Shops", "The keepers have a deal with a guild, so you cannot sell to a shop.")
     assert relevance("can I maybe sell stuff to a shop", shop).quotes()[0].complete
+
+
+CLUB = page(
+    "Junior club FAQ",
+    "",
+    ("How do I join?", "A parent signs the green form."),
+    ("What does it cost?", "Juniors pay 80 euros a year."),
+    ("Who has keys?", "Only the house warden, Lotte Siem."),
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "quoted"),
+    [
+        (
+            "what does the junior club cost per year for my 10 year old daughter",
+            "Juniors pay 80 euros a year.",
+        ),
+        ("How many euros a year for kids in the junior club?", "Juniors pay 80 euros a year."),
+        ("Who is responsible for the keys of the junior club?", "Only the house warden, Lotte Siem."),
+    ],
+)
+def test_a_question_in_everyday_words_finds_the_answer_below_its_heading(question: str, quoted: str) -> None:
+    found = relevance(question, msgspec.structs.replace(CLUB, told_by="Junior club"))
+    (quote,) = found.quotes()
+    assert quote.clear and quote.statements == (quoted,)
+
+
+@pytest.mark.parametrize(
+    ("question", "kind"),
+    [
+        ("How much is it per year?", "number"),
+        ("What does a year in the club cost?", None),
+        ("In which year was it founded?", "year"),
+        ("When do courses for people who never rowed start?", None),
+        ("Who is in charge of the hall?", "person"),
+    ],
+)
+def test_the_kind_of_thing_that_is_asked_for(question: str, kind: str | None) -> None:
+    assert relevance(question).question.kind == kind
+
+
+def test_a_word_that_no_page_has_is_not_answered_by_the_title_beside_it() -> None:
+    rice = page("Brown rice", "Brown rice is sown in May. Brown rice needs water.")
+    assert relevance("How many calories does brown rice have?", rice).doubtful
+
+
+def test_a_shower_is_not_shown_and_what_is_lost_was_lost() -> None:
+    assert stem("showers") != stem("show")
+    assert stem("lost") == stem("lose")
+    assert "lost" in other_words([stem("lose")])
+    assert {"vacation", "leave"} <= set(other_words([stem("holidays")]))
+
+
+def test_an_item_is_quoted_with_the_items_inside_it_and_no_others() -> None:
+    alarm = page(
+        "Alarm", "1. Leave by the stairs.\n2. Go to the point.\n  - Hexby: the lawn\n3. Report to Bea."
+    )
+    (quote,) = relevance("Where do I go when the alarm rings?", alarm).quotes()
+    assert [each.text for each in quote.lines] == ["  - Hexby: the lawn"]

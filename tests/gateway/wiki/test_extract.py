@@ -157,7 +157,10 @@ Text."""
 def test_a_box_is_known_by_its_form() -> None:
     box = "{{Thẻ cây\n| tên = Ớt\n| họ = Cà\n| cao = 1 m\n}}"
     assert lead(f"Text.\n{box}").splitlines() == ["Text.", "", "tên | Ớt", "họ | Cà", "cao | 1 m"]
-    for other in ("{{Navbox\n| name = x\n| title = y\n| list1 = z\n}}", box.replace("\n| cao", "\n| bare\n| cao")):
+    for other in (
+        "{{Navbox\n| name = x\n| title = y\n| list1 = z\n}}",
+        box.replace("\n| cao", "\n| bare\n| cao"),
+    ):
         assert lead(f"Text.\n{other}") == "Text."
 
 
