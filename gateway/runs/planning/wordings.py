@@ -15,7 +15,8 @@ BEFORE = re.compile(
     re.I,
 )
 AFTER = re.compile(
-    r"(?:[\s,.!?]+(?:please|thanks|thank you|for me|cheers|nhé|nha|ạ|với|(?:giùm|hộ|giúp) (?:tôi|mình)))*[\s.!]*$",
+    r"(?:[\s,.!?]+(?:please|thanks|thank you|for me|cheers|nhé|nha|ạ|với|(?:giùm|dùm|hộ|giúp)(?: (?:tôi|mình))?|"
+    r"(?:vậy|thế|hả|nhỉ)(?=[\s,.!?]*$)))*[\s.!]*$",
     re.I,
 )
 PARTS = re.compile(
@@ -29,11 +30,12 @@ AND = re.compile(
     r"báo|ghi|lưu|thêm|hỏi|tìm|đọc|mở|chờ)\b)",
     re.I,
 )
-_WH = r"(?:who|whom|whose|what|when|where|which|why|how)(?:['’]s|['’]re)?\b"
-_AI = r"(?:ai|cái gì|gì|khi nào|năm nào|ở đâu|tại sao|vì sao|thế nào|như thế nào|bao nhiêu|cái nào)"
+_WH = r"(?:who|whom|whose|what|when|where|which|why|how)(?:['’]?s|['’]re)?\b"
+_AI = r"(?:ai|cái gì|gì|khi nào|năm nào|ở đâu|tại sao|vì sao|thế nào|như thế nào|bao nhiêu|mấy|cái nào)"
 QUESTION = re.compile(
     rf"{_WH}.*|[^?.]{{1,60}}[:,]\s*{_WH}.*\?|(?:is|are|was|were|does|did|do|has|have|had)\s(?!you).*\?|"
-    rf".*\b{_AI}\b.*\?|(?:ai (?:đã|là|tạo|viết|làm|sáng|phát|nghĩ|thiết)|tại sao|vì sao)\b.*|.*\b(?:là|ở|vào) {_AI}|"
+    rf".*\b{_AI}\b.*\?|(?:ai (?:đã|là|tạo|viết|làm|sáng|phát|nghĩ|thiết)|mấy giờ|tại sao|vì sao)\b.*|"
+    rf".*\b(?:là|ở|vào) {_AI}|"
     r".*\b(?:ở đâu|khi nào|năm nào|thế nào|bao nhiêu)",
     re.I | re.S,
 )
@@ -44,7 +46,8 @@ LEARN = re.compile(
     rf"let {_ME} know|explain(?: to {_ME})?|describe(?: to {_ME})?|show {_ME}|see|do you know|"
     r"i(?:['’]d| would) (?:like|love) to (?:know|learn)|i (?:want|need) to (?:know|learn)|"
     r"i(?:['’]m| am)? wonder(?:ing)?|"
-    rf"cho {_ME} biết|{_ME} muốn biết|tìm hiểu(?: xem)?|giải thích(?: cho {_ME})?)\s+"
+    rf"cho {_ME} biết|{_ME} muốn biết|(?:tìm hiểu|tìm|tra)(?: (?:ra|xem|thử))+|"
+    rf"tìm hiểu|xem|giải thích(?: cho {_ME})?)\s+"
     r"(?P<question>.+?)(?:(?: and|,)? (?:tell|let) me(?: know)?)?",
     re.I | re.S,
 )
@@ -70,12 +73,14 @@ _OF_RESULT = (
 )
 _KEEP = (
     r"(?:remember|keep in mind|bear in mind|note(?: down)?|make a note|take a note|jot(?: down)?|write down|"
-    r"memori[sz]e|save|store|record|keep|don['’]?t forget|ghi nhớ|nhớ|ghi lại|ghi chú|lưu(?: lại)?)"
+    r"memori[sz]e|save|store|record|keep|don['’]?t forget|"
+    r"(?:ghi nhớ|nhớ|ghi lại|ghi chú|lưu(?: lại)?)(?: (?:giùm|dùm|hộ|giúp)(?: (?:tôi|mình|em|anh|chị))?)?)"
 )
 _REMIND = (
     rf"(?:(?:remind|ping|nudge|alert|warn|message|notify|tell|wake) {_ME}(?: up)?|let {_ME} know|don['’]?t let {_ME} "
     rf"forget|don['’]?t forget|(?:nhắc|báo|gọi)(?: nhở)? {_ME})"
 )
+_TELL = rf"(?:notify {_ME}|tell {_ME}|let {_ME} know|báo {_ME})"
 _LIST = (
     r"(?:my|the|our)(?: (?:to-?do|task|shopping|day['’]s))?[ -]?(?:list|tasks|to-?dos)"
     r"(?: of (?:tasks|today))?(?: for today)?"
@@ -93,7 +98,11 @@ NAMED: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("remind_at", rf"(?P<text>{_REMIND})\s+{TIME}"),
         ("remind_at", rf"{_REMIND}\s+{TIME}\s*(?:,|{_TO})?\s+(?P<text>.+)"),
         ("remind_at", rf"{TIME},?\s+{_REMIND}\s*(?:,|{_TO})?\s+(?P<text>.+)"),
-        ("remind_at", rf"{_REMIND}\s+(?:{_TO}\s+)?(?!who|what|when|where|why|how)(?P<text>.+?),?\s+{TIME}"),
+        (
+            "remind_at",
+            rf"{_REMIND}\s+(?:{_TO}\s+)?(?!who|what|when|where|why|how|if\b|whether|unless|nếu|xem)"
+            rf"(?P<text>.+?),?\s+{TIME}",
+        ),
         ("wait_until", rf"(?:wait|pause|hold on|chờ|đợi)(?:\s+(?:until|for|đến|trong))?\s+{TIME}"),
         ("search_wiki", r"(?:search|look in|browse) (?:the )?wiki (?:for|about)\s+(?P<query>.+)"),
         ("search_wiki", r"(?:look up|look for|search for|find)\s+(?P<query>[^.;]{1,60}?) (?:in|on) the wiki"),
@@ -125,8 +134,9 @@ NAMED: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("http_get", r"(?:fetch|get|download|load|read|open|tải)\s+(?P<url>https?://\S+)"),
         (
             "notify",
-            rf"(?:notify {_ME}|tell {_ME}|let {_ME} know|báo {_ME})\s*(?:that\s*:?|:|rằng|là)\s+(?P<text>.+)",
+            rf"{_TELL}\s*(?:that\s*:?|:|rằng|là)\s+(?P<text>.+)",
         ),
+        ("notify", rf"{_TELL}\s*[:,]?\s+(?P<text>[\"“‘'].+[\"”’'])"),
         ("add_task", r"(?:remember|don['’]?t forget|don['’]?t let me forget) to\s+(?P<title>.+)"),
         ("remember", rf"{_KEEP}\s*(?:that\b\s*:?|:|rằng|là)\s+(?P<text>.+)"),
         (
@@ -152,7 +162,12 @@ NAMED: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("add_task", r"thêm\s+(?P<title>.+?)\s+vào danh sách.*"),
     )
 )
-KEEP_RESULT = re.compile(rf"{_KEEP}\s+{_OF_RESULT}(?: down)?(?: (?:for later|in my (?:notes|memory)))?", re.I)
+KEEP_RESULT = re.compile(
+    rf"{_KEEP}\s+{_OF_RESULT}(?: down)?(?: (?:for later|in my (?:notes|memory)))?|(?:ghi|lưu) lại|ghi (?:chú|nhớ)",
+    re.I,
+)
+TELL_AT_END = re.compile(rf"{_TELL}\s+(?!(?:if|whether|about|xem|nếu|{_WH}))(?P<text>.+)", re.I | re.S)
+ASKED_OF_STEPS = re.compile(rf"(?:if|whether|xem|{_WH}|mấy)\b.*", re.I | re.S)
 TELL_RESULT = re.compile(
     rf"(?:(?:tell|notify|show|give|message) {_ME}|let {_ME} know|báo {_ME})(?: (?:about )?{_OF_RESULT})?",
     re.I,
@@ -175,9 +190,11 @@ USES = re.compile(
     r"where is (?P<name>[\w.]+)(?:\(\))? (?:used|called)(?: in \S+?)?[?]?",
     re.I | re.S,
 )
+OF_CALLS = re.compile(r"\b(?:calls?|called|callers?|uses?|used|invokes?|gọi|dùng)\b", re.I)
 CODE = re.compile(
     r"\b(?:code|codebase|functions?|method|class|module|source|repo|repository|hàm|mã nguồn)\b", re.I
 )
+URL = re.compile(r"https?://\S+")
 PATH = re.compile(r"[\w-][./]\w")
 PRONOUN = re.compile(r"\b(?:it|its|he|she|they|their|them|this|that|nó|the \w+ ones?)\b", re.I)
 LEADING = re.compile(rf"(?:\S+\s+){{1,3}}?{_TO}\s+", re.I)

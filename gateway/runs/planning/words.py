@@ -11,6 +11,7 @@ import re
 from msgspec import Struct
 
 from gateway.base.errors import InvalidRequestError
+from gateway.runs.planning.beyond import CONDITION, LISTED, RECURRING
 from gateway.runs.planning.items import MAX_ITEMS, MAX_TITLE, PlannedItem, item_of_call
 from gateway.runs.planning.known import NamedThings
 from gateway.runs.planning.when import TIME, with_hour
@@ -18,6 +19,7 @@ from gateway.runs.planning.wordings import (
     ABOUT_FILE,
     AFTER,
     AND,
+    ASKED_OF_STEPS,
     BEFORE,
     CODE,
     CODE_ASKED,
@@ -27,6 +29,7 @@ from gateway.runs.planning.wordings import (
     LEADING,
     LEARN,
     NAMED,
+    OF_CALLS,
     PARTS,
     PATH,
     PERSONAL,
@@ -35,15 +38,16 @@ from gateway.runs.planning.wordings import (
     READ,
     SEARCH,
     SUM_UP,
+    TELL_AT_END,
     TELL_RESULT,
     TOPIC,
+    URL,
     USES,
 )
 from gateway.runs.tool import Toolbox
 
 _MOST_OPTIONS = 12
 _TIME = re.compile(TIME, re.I)
-URL = re.compile(r"https?://\S+")
 _HOLDING = ("remember", "add_task", "remind_at", "notify")
 _FINDING = ("ask_wiki", "search_wiki", "search_code", "callers_of", "read_file", "http_get", "think")
 _Given = dict[str, str]
@@ -73,12 +77,24 @@ def parts_of(title: str, tools: Toolbox, known: NamedThings) -> list[TitlePart]:
         return [TitlePart(title, _planned(steps, tools))]
     parts = [part for part in PARTS.split(AFTER.sub("", title)) if part.strip()]
     finer = _followed([piece for part in parts for piece in AND.split(part)], tools, known)
-    if all(part.items for part in finer):
-        return finer
-    whole = _followed(parts, tools, known)
-    # A text that is kept, listed or told may hold anything; what is looked up holds no further step.
-    holds = all(part.items and all(_tool(item) in _HOLDING for item in part.items) for part in whole)
-    return whole if holds else finer
+    if not all(part.items for part in finer):
+        whole = _followed(parts, tools, known)
+        # A text that is kept, listed or told may hold anything; what is looked up holds no further step.
+        if all(part.items and all(_tool(item) in _HOLDING for item in part.items) for part in whole):
+            finer = whole
+    return [TitlePart(title, [])] if _is_conditional(finer) else finer
+
+
+def _is_conditional(parts: list[TitlePart]) -> bool:
+    """Whether a step depends on a condition; one within the last text that is kept or told belongs to that text."""
+    for part in parts:
+        if not (found := CONDITION.search(part.text)):
+            continue
+        holds = part is parts[-1] and part.items and all(_tool(item) in _HOLDING for item in part.items)
+        is_question = len(parts) == 1 and part.items and part.text.rstrip().endswith("?")
+        if not is_question and (found.start() == 0 or not holds):
+            return True
+    return False
 
 
 def item_of_words(text: str, tools: Toolbox) -> PlannedItem | None:
@@ -96,13 +112,9 @@ def options(part: str, tools: Toolbox, known: NamedThings) -> list[str]:
     if (named := _named(text)) and tools.find(named[0]) is None:  # such as http_get, without hosts
         return []
     rest = LEADING.sub("", text, count=1)
-    lines = [
-        f"ask_wiki: {text}",
-        f"search_wiki: {rest}",
-        f"remember: {rest}",
-        f"add_task: {text}",
-        f"add_task: {rest}",
-    ]
+    lines = [f"ask_wiki: {text}", f"search_wiki: {rest}", f"remember: {rest}"]
+    if LISTED.search(text):
+        lines += [f"add_task: {text}", f"add_task: {rest}"]
     if known.any_project:
         lines += [f"search_code: {text}", *(f"callers_of: {place}" for place in known.names.values())]
         lines += [f"read_file: {place}" for place in known.files.values()]
@@ -142,9 +154,12 @@ def _followed(parts: list[str], tools: Toolbox, known: NamedThings) -> list[Titl
         ):  # an answer is better kept than excerpts
             steps[-1] = ("ask_wiki", {"question": f"What is {steps[-1][1]['query']}?"})
             found[-1] = TitlePart(found[-1].text, _planned(steps[-1:], tools))
-        own = own or _steps(text, known)
+        own = own or _of_waiting(text, steps) or _steps(text, known)
+        own = own or _of_reading(text, steps)
         if len(own) == 1 and own[0][0] == "ask_wiki" and _asks_of_steps(text, steps):
             own = [("think", {"question": own[0][1]["question"]})]
+        if any(tool in ("remind_at", "wait_until") for tool, _ in own) and RECURRING.search(text):
+            own = []  # a reminder is for one time
         steps += own or [("", {})]
         found.append(TitlePart(part, _planned(own, tools)))
     return found
@@ -153,8 +168,24 @@ def _followed(parts: list[str], tools: Toolbox, known: NamedThings) -> list[Titl
 def _asks_of_steps(text: str, before: list[_Step]) -> bool:
     """Whether a question is about what earlier steps have read, and not about the wiki."""
     is_named = _named(text) is not None
-    has_read = any(tool in ("read_file", "search_code", "http_get") for tool, _ in before)
-    return not is_named and (has_read or (bool(before) and PRONOUN.search(text) is not None))
+    return not is_named and (_has_read(before) or (bool(before) and PRONOUN.search(text) is not None))
+
+
+def _has_read(before: list[_Step]) -> bool:
+    return any(tool in ("read_file", "search_code", "http_get") for tool, _ in before)
+
+
+def _of_reading(text: str, before: list[_Step]) -> list[_Step]:
+    """A question about what was read, such as "tell me if it opens at 9"."""
+    learned = LEARN.fullmatch(text) if _has_read(before) else None
+    asked = learned["question"] if learned else ""
+    return [("think", {"question": asked})] if ASKED_OF_STEPS.fullmatch(asked) else []
+
+
+def _of_waiting(text: str, before: list[_Step]) -> list[_Step]:
+    """What is told at the end of a wait: "wait 5 minutes, then tell me the tea is ready"."""
+    told = TELL_AT_END.fullmatch(text) if before and before[-1][0] == "wait_until" else None
+    return [("notify", {"text": _unquoted(told["text"])})] if told else []
 
 
 def _of_result(text: str, before: list[_Step]) -> list[_Step]:
@@ -192,6 +223,8 @@ def _steps(text: str, known: NamedThings) -> list[_Step]:
         ]
     learned = LEARN.fullmatch(text)
     question = learned["question"] if learned else text
+    if known.names and OF_CALLS.search(question) and any(each in question.split() for each in known.names):
+        return []  # about code, and more than who calls it
     if _is_question(question, bare=learned is None):
         return [("ask_wiki", {"question": question})]
     topic = TOPIC.fullmatch(text)
@@ -260,11 +293,18 @@ def _tool(item: PlannedItem) -> str:
 def _named(text: str) -> _Step | None:
     for tool, words in NAMED:
         if match := words.fullmatch(text):
-            given = {key: value.strip(' ,"“”') for key, value in match.groupdict().items() if value}
+            given = {key: _unquoted(value) for key, value in match.groupdict().items() if value}
             if tool == "remind_at":
                 given["time"], given["text"] = with_hour(given["time"], given["text"])
             return tool, given
     return None
+
+
+def _unquoted(text: str) -> str:
+    """A text without the quotation marks around all of it."""
+    text = text.strip(' ,"“”')
+    quoted = re.fullmatch(r"['‘]([^'‘’]+|[^‘’]*(?:\w['’]\w[^‘’]*)+)['’]", text)
+    return quoted[1] if quoted else text
 
 
 def _bare(part: str) -> str:

@@ -15,10 +15,12 @@ from msgspec import Struct
 
 from gateway.base.errors import InvalidRequestError
 from gateway.memory.learning.entailment import content
+from gateway.runs.planning.beyond import LISTED, beyond_steps
 from gateway.runs.planning.checklist import items_of_lines
 from gateway.runs.planning.items import MAX_ITEMS, MAX_TITLE, RESULT, PlannedItem, item_of_call
 from gateway.runs.planning.known import NamedThings
-from gateway.runs.planning.words import URL, options, parts_of, times_in
+from gateway.runs.planning.wordings import URL
+from gateway.runs.planning.words import options, parts_of, times_in
 from gateway.runs.tool import Toolbox
 
 _NOTHING = "nothing"  # the pick of a model that finds no step
@@ -47,6 +49,8 @@ async def items_by_model(
         if part.items:
             items += part.items
             continue
+        if reason := beyond_steps(part.text, tools, known):
+            raise InvalidRequestError(reason)
         lines = options(part.text, tools, known)
         written = await write("checklist", {"asked": part.text}, _pick_schema(lines)) if lines else ""
         picked = _decoded(written, str)
@@ -158,6 +162,8 @@ def _problem(step: _Step, number: int, text: str, tools: Toolbox, exact: _Exact)
     for name, value in step.arguments.items():
         if name in exact and value not in exact[name]:
             return f"has a `{name}` that the task does not name: {value!r}"
+    if step.tool == "add_task" and not LISTED.search(text):
+        return "adds a task, which the task does not ask for"
     free = " ".join(value for name, value in step.arguments.items() if name not in exact)
     said = f"{free}{step.think}{step.ask}"
     results = [int(match) for match in RESULT.findall(said)]

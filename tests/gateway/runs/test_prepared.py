@@ -10,7 +10,7 @@ from tests.gateway.api.scripted import ScriptedInference
 from tests.gateway.runs.conftest import answer, notices, rest
 
 KNOWN = "Remember that my home city is Turku, then notify me that it is kept"
-UNKNOWN = "Buying a card belongs on the plan"
+UNKNOWN = "Buying a card belongs on the list"
 
 
 def picks(inference: ScriptedInference) -> None:

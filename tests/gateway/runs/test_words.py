@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from gateway.base.errors import InvalidRequestError
+from gateway.runs.planning.beyond import beyond_steps
 from gateway.runs.planning.checklist import items_of_lines
 from gateway.runs.planning.known import NamedThings
 from gateway.runs.planning.when import moment
@@ -166,11 +168,40 @@ def test_what_is_no_time_or_past_is_refused(text: str) -> None:
             ],
         ),
         ("Save that my doctor is Dr. Okafor", [("remember", {"text": "my doctor is Dr. Okafor"})]),
-        ("Put 'call the bank' on my to-do list", [("add_task", {"title": "'call the bank'"})]),
+        ("Put 'call the bank' on my to-do list", [("add_task", {"title": "call the bank"})]),
         ("Remember to buy milk", [("add_task", {"title": "buy milk"})]),
         ("Hãy ghi nhớ rằng tôi thích trà", [("remember", {"text": "tôi thích trà"})]),
         ("Thêm việc: mua sữa", [("add_task", {"title": "mua sữa"})]),
         ("Cho tôi biết ai tạo ra Befunge", [("ask_wiki", {"question": "ai tạo ra Befunge"})]),
+        (
+            "read docs/opening.md and tell me if I can come at 1pm",
+            [("read_file", {"path": "docs/opening.md"}), ("think", {"question": "if I can come at 1pm"})],
+        ),
+        ("whats Befunge and who made it", [("ask_wiki", {"question": "whats Befunge and who made it"})]),
+        ("Befunge là gì vậy", [("ask_wiki", {"question": "Befunge là gì"})]),
+        (
+            "Đọc docs/opening.md rồi cho tôi biết mấy giờ mở cửa",
+            [("read_file", {"path": "docs/opening.md"}), ("think", {"question": "mấy giờ mở cửa"})],
+        ),
+        ("nhớ giùm là thứ năm đổ rác", [("remember", {"text": "thứ năm đổ rác"})]),
+        (
+            "Tìm xem ai tạo ra Befunge, rồi ghi lại",
+            [
+                ("ask_wiki", {"question": "ai tạo ra Befunge"}),
+                ("remember", {"text": "ai tạo ra Befunge: {{1}}"}),
+            ],
+        ),
+        (
+            "Remember that if the alarm rings, the code is on the door",
+            [("remember", {"text": "if the alarm rings, the code is on the door"})],
+        ),
+        ("Find out who made Befunge, and if it is Chris, remember that he likes art", []),
+        ("If docs/opening.md says eight, add a task to change the sign", []),
+        ("Nếu mở cửa lúc tám giờ, thêm việc: đổi biển", []),
+        ("Add a task: paint the door. Unless it rains, add a task: dry it", []),
+        ("Remind me to water the plants every Monday at 9:00", []),
+        ("nhắc tôi uống thuốc mỗi ngày lúc 8 giờ", []),
+        ("what calls total and what's in that file?", []),
         ("Write a page on Befunge and put 'send it' on my list", []),
         ("Delete till.py", []),
         ("What is my name?", []),
@@ -244,7 +275,7 @@ def test_lines_name_their_tool(tools: Toolbox) -> None:
 
 def test_a_part_that_no_rule_knows_leaves_only_what_it_says(tools: Toolbox) -> None:
     known = NamedThings(files={"docs/a.md": "docs/a.md"}, names={"parse": "parse | shop"}, any_project=True)
-    title = "Ask the wiki who made Befunge; polish parse of docs/a.md on 2030-01-01 15:00 from https://example.org/a"
+    title = "Ask the wiki who made Befunge; I need to polish parse of docs/a.md on 2030-01-01 15:00 from https://example.org/a"
     asked, unknown = parts_of(title, tools, known)
     assert [item.title for item in asked.items] == ["ask_wiki: who made Befunge"]
     assert unknown.items == []
@@ -265,6 +296,43 @@ def test_a_step_that_could_not_be_made_is_not_offered(tools: Toolbox) -> None:
     lines = options("My bike needs air today", tools, KNOWN)
     assert "remember: My bike needs air today" in lines
     assert not any(line.startswith(("remind_at", "wait_until")) for line in lines), "today has no hour"
+
+
+def test_the_end_of_a_wait_tells_what_is_written(tools: Toolbox) -> None:
+    for title in ("wait 2 seconds then tell me 'tea is ready'", "Wait 2 seconds, then tell me tea is ready"):
+        waited, told = items_of_words(title, tools, KNOWN)
+        assert waited.title.startswith("wait_until: ")
+        assert told.tool == {"name": "notify", "arguments": {"text": "tea is ready"}}
+
+
+@pytest.mark.parametrize(
+    ("part", "why"),
+    [
+        ("Check if till.py has a bug, and if it does, add a task", "condition"),
+        ("Nếu mưa thì đóng cửa sổ", "condition"),
+        ("Find out if Befunge is old", ""),
+        ("Every Monday at 9 remind me to water the plants", "none repeats"),
+        ("Halme bakes every Monday", ""),
+        ("please don't remind me about the dentist any more", "deletes, cancels"),
+        ("đừng nhắc tôi nữa", "deletes, cancels"),
+        ("read notes/budget.xlsx", "'notes/budget.xlsx'"),
+        ("polish docs/opening.md", ""),
+        ("post it to me@example.org or on Mon. morning, e.g. at 9.30", ""),
+    ],
+)
+def test_what_no_step_can_do_is_said(tools: Toolbox, part: str, why: str) -> None:
+    found = beyond_steps(part, tools, KNOWN)
+    assert re.search(why, found) if why else found == ""
+
+
+def test_an_address_without_an_allowed_host_is_said() -> None:
+    found = beyond_steps("summarize https://example.org/report.pdf", Toolbox([]), KNOWN)
+    assert "`tasks.http_hosts` lists no host" in found
+
+
+def test_a_task_is_no_task_to_be_listed(tools: Toolbox) -> None:
+    assert not any(line.startswith("add_task") for line in options("book me a flight to Oslo", tools, KNOWN))
+    assert "add_task: my to-do list lacks milk" in options("my to-do list lacks milk", tools, KNOWN)
 
 
 def test_what_a_tool_returns_is_fenced_data() -> None:

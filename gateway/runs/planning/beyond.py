@@ -1,0 +1,51 @@
+"""What no step can do by the words of a title, such as a condition: the user is told, and no model is asked. Pure."""
+
+from __future__ import annotations
+
+import re
+
+from gateway.runs.planning.known import NamedThings
+from gateway.runs.planning.wordings import BEFORE, URL
+from gateway.runs.tool import Toolbox
+
+# At the beginning of a clause: "…, and if it does, …". "Find out if …" has none.
+CONDITION = re.compile(
+    r"(?:^|[,;.:!?]\s*|\b(?:and|but|then|or|và|rồi|nhưng)\s+)(?:(?:only|chỉ)\s+)?"
+    r"(?:if|unless|in case|provided that|as long as|otherwise|or else|nếu|trừ khi|không thì)\b",
+    re.I,
+)
+RECURRING = re.compile(
+    r"\b(?:(?:every|each)\s+(?:other\s+|\d+\s+|single\s+)?"
+    r"(?:second|minute|hour|day|night|morning|afternoon|evening|week|weekday|weekend|month|year|"
+    r"(?:mon|tues|wednes|thurs|fri|satur|sun)day)s?|(?:mon|tues|wednes|thurs|fri|satur|sun)days|"
+    r"hourly|daily|weekly|monthly|yearly|"
+    r"(?:mỗi|hằng|hàng)\s+(?:giây|phút|giờ|tiếng|ngày|sáng|trưa|chiều|tối|đêm|tuần|tháng|năm))\b",
+    re.I,
+)
+# A task is listed only where the words ask for that: a task of these words is there already.
+LISTED = re.compile(
+    r"\b(?:(?:to-?do|task|list|shopping)s?|(?:remember|need|have|forget) to|i must|danh sách|việc|nhiệm vụ|cần|phải)\b",
+    re.I,
+)
+_UNDOING = re.compile(
+    r"(?:delete|remove|erase|cancel|clear|stop|undo|don['’]?t|do not|never|xoá|xóa|huỷ|hủy|đừng|ngừng|dừng)\b",
+    re.I,
+)
+_TIMED = re.compile(r"\b(?:remind|ping|nudge|alert|wake|notify|tell|wait|nhắc|báo|gọi|chờ|đợi)\b", re.I)
+_FILE = re.compile(r"(?<![\w/@:.])[\w-]{2,}(?:[./][\w-]+)*\.[a-z]{1,4}\d?(?![\w@/-])", re.I)
+
+
+def beyond_steps(text: str, tools: Toolbox, known: NamedThings) -> str:
+    """Why no step can do a part of a title; "" if one may."""
+    if CONDITION.search(text):
+        return "No step depends on a condition. Write the steps up to it, and decide by their results"
+    if RECURRING.search(text) and _TIMED.search(text):
+        return "A step is done once, and none repeats itself"
+    if _UNDOING.match(BEFORE.sub("", text.strip(), count=1)):
+        return "No step deletes, cancels or prevents anything"
+    addresses = URL.findall(text)
+    if addresses and tools.find("http_get") is None:
+        return f"{addresses[0][:100]!r} cannot be fetched, as `tasks.http_hosts` lists no host"
+    if missing := [word for word in _FILE.findall(URL.sub("", text)) if word not in known.files]:
+        return f"No single indexed file of a registered project is named {missing[0][:100]!r}"
+    return ""
