@@ -3,9 +3,9 @@
     python -m benchmarks.runs.tasks MODEL [--set eval/tasks.toml]
     python -m benchmarks.runs.tasks MODEL --beside 10
 
-A task is "done" if its end is there. A checklist that is shown for confirmation, or proposed, is answered with yes if
-it has only tools that the task asks for: then the task is "yes" if its end is there. Otherwise it is "asked". It is
-"false" if a tool, a fact or a new task comes about that was not asked for, and everything else is "wrong". ``--beside``
+A task is "done" if its end is there. A checklist that is shown for confirmation is answered with yes if it has only
+tools that the task asks for: then the task is "yes" if its end is there. Otherwise it is "asked". It is "false" if a
+tool, a fact or a new task comes about that was not asked for, and everything else is "wrong". ``--beside``
 compares the first token of a chat alone with that beside so many runs whose steps ask the model, in turns, each with a
 new conversation.
 """
@@ -53,10 +53,10 @@ def run_task(client: httpx2.Client, task: dict[str, Any]) -> tuple[str, dict[str
     good_plan = True
     while run["state"] == "waiting" and good_plan:
         kinds.append(run["breakpoint"]["kind"])
-        asks = kinds[-1] in ("checklist", "confirm") and task.get("asks") != "checklist"
-        if not replies and not asks:
+        if asks := kinds[-1] == "confirm":
+            good_plan = _fits(run, task)
+        elif kinds[-1] == "checklist" or not replies:
             break
-        good_plan = not asks or _fits(run, task)
         if good_plan:
             value = "yes" if asks else replies.pop(0)
             client.post(f"/v1/tasks/{made}/answer", json={"answer": value}).raise_for_status()
@@ -97,12 +97,9 @@ def _wanted(task: dict[str, Any]) -> list[str] | None:
 
 
 def _fits(run: dict[str, Any], task: dict[str, Any]) -> bool:
-    """Whether the checklist that is shown, or the proposal, has only tools that the task asks for."""
-    shown, wanted = (
-        _tools(run["steps"]) if run["breakpoint"]["kind"] == "confirm" else ["ask_wiki"],
-        _wanted(task),
-    )
-    return wanted is None or set(shown) <= {*wanted, "think"}
+    """Whether the checklist that is shown has only tools that the task asks for."""
+    wanted = _wanted(task)
+    return wanted is None or set(_tools(run["steps"])) <= {*wanted, "think"}
 
 
 def _rest(client: httpx2.Client, task: str) -> dict[str, Any]:

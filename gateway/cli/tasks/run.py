@@ -11,7 +11,7 @@ import click
 from gateway.cli.common.client import GatewayClient, ReplyError, raise_event_error, with_client
 from gateway.cli.common.text import say
 from gateway.cli.tasks.lines import MARKS, show_notices
-from gateway.cli.tasks.seen import last_seen, note_seen
+from gateway.cli.tasks.seen import NotSeenError, last_seen, note_seen
 from gateway.store.memory.tasks import TASK_ID
 
 _DETACHED = click.option("--detach", is_flag=True, help="Do not wait for the end of the run.")
@@ -67,7 +67,11 @@ def answer(
     client: GatewayClient, task: str, answers: tuple[str, ...], number: int | None, detach: bool
 ) -> None:
     """Answer a BREAKPOINT: the one that was shown last. Give the steps of a checklist as one ANSWER each."""
-    number = number or last_seen(client.url, task)
+    try:
+        number = number or last_seen(client.url, task)
+    except NotSeenError:
+        _show_stop(client, client.get(f"/v1/tasks/{task}/run"))
+        raise click.ClickException("this was asked after the command was started; answer again") from None
     if number is None:
         stop = client.get(f"/v1/tasks/{task}/run")["breakpoint"]
         number = stop["id"] if stop else None

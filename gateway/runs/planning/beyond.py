@@ -31,17 +31,22 @@ _UNDOING = re.compile(
     r"(?:delete|remove|erase|cancel|clear|stop|undo|don['’]?t|do not|never|xoá|xóa|huỷ|hủy|đừng|ngừng|dừng)\b",
     re.I,
 )
+_REMINDED = re.compile(r"(?:remind|ping|alert|wake|wait|nhắc|chờ|đợi)\b", re.I)
 _TIMED = re.compile(r"\b(?:remind|ping|nudge|alert|wake|notify|tell|wait|nhắc|báo|gọi|chờ|đợi)\b", re.I)
+_PAST = re.compile(r"\b(?:yesterday|last (?:night|week|month|year)|\d+ \w+ ago|hôm qua|tuần trước)\b", re.I)
 _FILE = re.compile(r"(?<![\w/@:.])[\w-]{2,}(?:[./][\w-]+)*\.[a-z]{1,4}\d?(?![\w@/-])", re.I)
 
 
 def beyond_steps(text: str, tools: Toolbox, known: NamedThings) -> str:
     """Why no step can do a part of a title; "" if one may."""
+    bare = BEFORE.sub("", text.strip(), count=1)
     if CONDITION.search(text):
         return "No step depends on a condition. Write the steps up to it, and decide by their results"
     if RECURRING.search(text) and _TIMED.search(text):
         return "A step is done once, and none repeats itself"
-    if _UNDOING.match(BEFORE.sub("", text.strip(), count=1)):
+    if _REMINDED.match(bare) and _PAST.search(text):
+        return "The time is past"
+    if _UNDOING.match(bare):
         return "No step deletes, cancels or prevents anything"
     addresses = URL.findall(text)
     if addresses and tools.find("http_get") is None:

@@ -148,7 +148,7 @@ def _checked(steps: list[_Step], text: str, tools: Toolbox, exact: _Exact, befor
             problem = "repeats another one" if item in items else ""
             items.append(item)
         if problem:
-            raise InvalidRequestError(f"Step {number} of the model's list {problem}")
+            raise InvalidRequestError(f"The model found no steps that fit: its step {number} {problem}")
     if not items:
         raise InvalidRequestError(f"The model wrote no steps for {text!r}")
     return items

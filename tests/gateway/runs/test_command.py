@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
 import signal
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import httpx2
 import pytest
 
-from tests.gateway.cli.conftest import ROOT, run_command
+from tests.gateway.cli.conftest import COMMAND, ROOT, run_command
 from tests.gateway.cli.terminal import terminal
 from tests.gateway.memory.test_kills import Gateway
 
@@ -74,7 +76,33 @@ def test_run_watch_answer_pause_resume_and_cancel(
     late = run_command(other, tmp_path, "tasks", "--url", url, "answer", two, "yes")
     assert "was answered already" in late.stderr, "not an answer to the next question"
     assert "add_task(title='b')" in late.stdout, "which it shows"
+    shown_file = tmp_path / "other" / "hearth" / "breakpoints.json"
+    shown_later = json.loads(shown_file.read_text())
+    for each in shown_later.values():
+        each[-1]["at"] += 3600  # as by a command beside the next one
+    shown_file.write_text(json.dumps(shown_later))
+    beside = run_command(other, tmp_path, "tasks", "--url", url, "answer", two, "yes")
+    assert "was answered already" in beside.stderr, "not an answer to a question that came after its start"
+    shown_file.write_text(json.dumps({name: each[-1:] for name, each in shown_later.items()}))
+    beside = run_command(other, tmp_path, "tasks", "--url", url, "answer", two, "yes")
+    assert "asked after the command was started" in beside.stderr
+    assert "add_task(title='b')" in beside.stdout
     assert "cancelled" in tasks("cancel", two)
+    assert "add_task(title='a')" in tasks("run", "More teas", *steps)
+    more = tasks().rpartition("More teas")[0].rpartition("T-")[2].split()[0]
+    both = [
+        subprocess.Popen(
+            [*COMMAND, "tasks", "--url", url, "answer", f"T-{more}", "yes"],
+            env=environment,
+            cwd=tmp_path,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        for _ in range(2)
+    ]
+    said = [each.communicate(timeout=60) for each in both]
+    assert sorted(each.returncode for each in both) == [0, 1], said
+    assert "cancelled" in tasks("cancel", f"T-{more}")
     asked = httpx2.get(f"{url}/v1/tasks/{task}/run").json()["steps"][0]["request"]
     replayed = run_command(environment, tmp_path, "log", asked, "--replay", "--url", url)
     assert replayed.stdout.startswith("--- ask(question='Which colour?'): not called again"), replayed.stderr

@@ -315,6 +315,7 @@ def test_the_end_of_a_wait_tells_what_is_written(tools: Toolbox) -> None:
         ("Halme bakes every Monday", ""),
         ("please don't remind me about the dentist any more", "deletes, cancels"),
         ("đừng nhắc tôi nữa", "deletes, cancels"),
+        ("remind me yesterday to pay rent", "past"),
         ("read notes/budget.xlsx", "'notes/budget.xlsx'"),
         ("polish docs/opening.md", ""),
         ("post it to me@example.org or on Mon. morning, e.g. at 9.30", ""),

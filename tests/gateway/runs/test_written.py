@@ -58,7 +58,7 @@ async def test_a_list_is_shown_and_then_carried_out(client: Client, inference: S
 @pytest.mark.parametrize(
     ("steps", "problem"),
     [
-        ([CATS, DOGS, CATS], "Step 3 of the model's list repeats another one"),
+        ([CATS, DOGS, CATS], "no steps that fit: its step 3 repeats another one"),
         ([{"tool": "search_wiki", "arguments": {"query": "cats of Garfield"}}], "'Garfield'"),
         ([{"tool": "search_wiki", "arguments": {"query": "cats at evil.example"}}], "'evil.example'"),
         ([{"tool": "ask_wiki", "arguments": {"question": "How tall is the tower?"}}], "not about the task"),
