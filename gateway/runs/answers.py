@@ -84,16 +84,21 @@ def _open(view: RunView, number: int | None, now: float) -> Breakpoint:
     if found is None:
         raise RunConflictError(f"`{view.task.id}` has no such open BREAKPOINT", code="no_breakpoint")
     if found.answered_at is not None:
-        now_asked = f"; BREAKPOINT {later.id} waits now" if (later := view.waiting_for) else ""
         raise RunConflictError(
-            f"BREAKPOINT {found.id} was answered already{now_asked}", code="already_answered"
+            f"BREAKPOINT {found.id} was answered already{_instead(view)}", code="already_answered"
         )
-    if not found.open or now >= found.expires_at:
+    if not found.open:
+        raise RunConflictError(f"BREAKPOINT {found.id} is withdrawn{_instead(view)}", code="expired")
+    if now >= found.expires_at:
         raise RunConflictError(
             f"BREAKPOINT {found.id} has expired; `hearth tasks resume {view.task.id}` asks again",
             code="expired",
         )
     return found
+
+
+def _instead(view: RunView) -> str:
+    return f"; BREAKPOINT {later.id} waits now" if (later := view.waiting_for) else ""
 
 
 def _apply(

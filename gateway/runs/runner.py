@@ -33,7 +33,7 @@ from gateway.runs.planning.known import known_in
 from gateway.runs.planning.written import items_by_model
 from gateway.runs.recorded import new_request, of_step, step_record
 from gateway.runs.starting import start_run
-from gateway.runs.tool import Calling, Toolbox, ToolOutput, as_data, fenced
+from gateway.runs.tool import Calling, Toolbox, ToolOutput, as_data, fenced, without_repetition
 from gateway.store.db import Database
 from gateway.store.memory.jobs import Job, finish_job, put_back_job
 from gateway.store.memory.notices import add_notice, breakpoint_source
@@ -276,7 +276,7 @@ class Runner:
         )
         values = {"results": results or "(none)", "task": view.task.title, "question": question}
         written, tokens = await self._write(view, "step", values, step=step, request=request)
-        return ToolOutput(written.strip(), tokens)
+        return ToolOutput(without_repetition(written), tokens)
 
     async def _plan(self, view: RunView, job: Job) -> None:
         """Have the model make the checklist of a title that the rules do not cover; ask for steps if it cannot."""

@@ -17,6 +17,7 @@ from gateway.base.errors import InvalidRequestError
 
 # What a step may bring together: text that others wrote, data of the owner, an effect beyond the run.
 Risk = Literal["untrusted", "private", "effect"]
+_LEAST_REPEATED = 12  # characters: a shorter line may belong there twice
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u2028\u2029]")
 
 
@@ -143,6 +144,24 @@ def as_data(text: str, most: int) -> str:
     if len(clean) <= most:
         return clean
     return f"{clean[:most]}\n[{len(clean) - most} of {len(clean)} characters left out]"
+
+
+def without_repetition(text: str) -> str:
+    """What a small model wrote, without the sentences that it says again and again, and the piece of one at the end."""
+    kept: list[str] = []
+    said: set[str] = set()
+    pieces = re.split(r"((?<=[.!?])\s+|\n+)", text.strip())
+    repeats = False
+    for sentence, gap in zip(pieces[::2], [*pieces[1::2], ""], strict=True):
+        same = " ".join(sentence.casefold().split())
+        if same in said and len(same) >= _LEAST_REPEATED:
+            repeats = True
+            continue
+        if repeats and not gap and any(each.startswith(same) for each in said):
+            continue  # cut off at the limit of tokens
+        said.add(same)
+        kept += [sentence, gap]
+    return "".join(kept).strip()
 
 
 def fenced(text: str) -> str:

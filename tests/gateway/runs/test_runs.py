@@ -66,12 +66,12 @@ async def test_the_steps_of_a_user_use_earlier_results_and_the_owners_answer(
 async def test_the_model_picks_a_step_and_is_asked_about(
     client: Client, inference: ScriptedInference
 ) -> None:
-    inference.script = lambda call: ['"add_task: Buying a card belongs on the plan"']
-    title = "Buying a card belongs on the plan; tell me: it is planned"
+    inference.script = lambda call: ['"add_task: Buying a card belongs on the list"']
+    title = "Buying a card belongs on the list; tell me: it is planned"
     task = await begin(client, title)
     run = await rest(client, task)
     assert (run["planned"], run["breakpoint"]["kind"]) == ("model", "confirm")
-    shown = "add_task: Buying a card belongs on the plan\nnotify: it is planned\n"
+    shown = "add_task: Buying a card belongs on the list\nnotify: it is planned\n"
     assert shown in run["breakpoint"]["question"]
     assert not any(step["attempts"] for step in run["steps"]), "nothing is done before the answer"
     [call] = inference.calls
@@ -173,6 +173,10 @@ async def test_after_its_expiry_a_breakpoint_is_asked_anew(
         await client.post(f"/v1/tasks/{task}/resume")
         again = await rest(client, task)
         assert again["breakpoint"]["id"] > run["breakpoint"]["id"]
+        earlier = {"answer": "this", "breakpoint": run["breakpoint"]["id"]}
+        late = await client.post(f"/v1/tasks/{task}/answer", json=earlier)
+        asked = f"is withdrawn; BREAKPOINT {again['breakpoint']['id']} waits now"
+        assert asked in late.json()["error"]["message"], "no second resume is needed"
         assert (await answer(client, task, "this"))["state"] == "done"
 
 

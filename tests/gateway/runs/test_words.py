@@ -16,7 +16,7 @@ from gateway.runs.planning.checklist import items_of_lines
 from gateway.runs.planning.known import NamedThings
 from gateway.runs.planning.when import moment
 from gateway.runs.planning.words import items_of_words, options, parts_of
-from gateway.runs.tool import RunTool, Toolbox, ToolOutput, as_data, fenced
+from gateway.runs.tool import RunTool, Toolbox, ToolOutput, as_data, fenced, without_repetition
 from gateway.runs.tools.code import code_tools
 from gateway.runs.tools.own import own_tools
 from gateway.runs.tools.web import web_tools
@@ -334,6 +334,17 @@ def test_an_address_without_an_allowed_host_is_said() -> None:
 def test_a_task_is_no_task_to_be_listed(tools: Toolbox) -> None:
     assert not any(line.startswith("add_task") for line in options("book me a flight to Oslo", tools, KNOWN))
     assert "add_task: my to-do list lacks milk" in options("my to-do list lacks milk", tools, KNOWN)
+
+
+def test_what_a_model_says_again_is_left_out() -> None:
+    again = "It opens at seven.\n\n" * 40 + "It opens at"
+    assert without_repetition(again) == "It opens at seven."
+    assert (
+        without_repetition("It opens at 7. It closes at 12. it opens at 7.")
+        == "It opens at 7. It closes at 12."
+    )
+    for kept in ("a = 1\n}\n}\nb = 2", "Version 1.2 came first. Version 1.3 followed.", "It opens at seven"):
+        assert without_repetition(kept) == kept
 
 
 def test_what_a_tool_returns_is_fenced_data() -> None:
