@@ -121,7 +121,8 @@ def _runnable(task: Task, archetype: Archetype | None) -> Task:
     wanted = archetype or task.archetype
     if wanted == "user":
         raise InvalidRequestError(
-            f"`{task.id}` has the archetype `user`: you do it. Send `archetype: model` or `archetype: hybrid`",
+            f"`{task.id}` has the archetype `user`: you do it. Send `archetype: model` or `archetype: hybrid` "
+            f"(`hearth tasks run {task.id} --archetype model`)",
             param="archetype",
         )
     return msgspec.structs.replace(task, archetype=wanted)
