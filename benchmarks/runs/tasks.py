@@ -75,7 +75,9 @@ def run_task(client: httpx2.Client, task: dict[str, Any]) -> tuple[str, dict[str
     results = "\n".join(step["result"] or "" for step in tried if step["outcome"] != "failed")
     found = {"answer": results, "fact": "\n".join(facts), "task": "\n".join(titles)}
     good = all(re.search(task[name], text) for name, text in found.items() if name in task)
-    if {"checklist", "confirm"} & set(kinds) and task.get("asks") != "checklist":
+    if kinds[-1:] == ["checklist"] and task.get("asks") != "checklist":
+        return "asked", run
+    if "confirm" in kinds:
         return "yes" if good and good_plan else "asked", run
     return "done" if good else "wrong", run
 
