@@ -27,7 +27,8 @@ _UNITS = {
 _DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _COUNT = rf"(?:\d{{1,4}}|{'|'.join(_NUMBERS)})"
 _UNIT = rf"(?:{'|'.join(sorted(_UNITS, key=len, reverse=True))})s?\b"
-_SPAN = rf"(?:half an hour|{_COUNT}\s*{_UNIT})"
+_GAP = r"(?:(?<=\d)\s*|\s+)"  # "5m", but "am" is not "a m"
+_SPAN = rf"(?:half an hour|{_COUNT}{_GAP}{_UNIT})"
 _DAY = (
     r"(?:on\s+|vào\s+)?(?:today|tomorrow|tonight|(?:next\s+|this\s+)?(?:"
     + "|".join(_DAYS)
@@ -41,13 +42,13 @@ _CLOCK = (
 _AT = r"(?:(?:vào\s+)?lúc\s+|at\s+|by\s+)"
 # In a text; a day alone is found as well, so that the error says what it lacks.
 TIME = (
-    rf"(?P<time>(?:in|after|sau|trong)\s+{_SPAN}(?:\s+nữa)?|{_SPAN}\s+(?:nữa|from now)|"
+    rf"(?<!\w)(?P<time>(?:in|after|sau|trong)\s+{_SPAN}(?:\s+nữa)?|{_SPAN}\s+(?:nữa|from now)|"
     rf"{_DAY}(?:\s+(?:morning|afternoon|evening))?(?:,?\s+{_AT}?(?:{_CLOCK}))?|{_AT}(?:{_CLOCK})(?:\s+{_DAY})?|"
     rf"\d{{1,2}}(?:[:.]\d{{2}}\b{_HALF}?|\s*giờ(?:\s*\d{{1,2}}\b)?{_HALF}?|h\b{_HALF}?|{_HALF})(?:\s+{_DAY})?|"
     rf"{_SPAN}(?=\s*$))"
 )
 _AFTER = re.compile(
-    rf"(?:(?:in|after|sau|trong)\s+)?(?:(?P<half>half an hour)|(?P<count>{_COUNT})\s*(?P<unit>{_UNIT}))"
+    rf"(?:(?:in|after|sau|trong)\s+)?(?:(?P<half>half an hour)|(?P<count>{_COUNT}){_GAP}(?P<unit>{_UNIT}))"
     r"(?:\s+(?:nữa|from now))?",
     re.I,
 )

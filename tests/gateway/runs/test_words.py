@@ -296,6 +296,12 @@ def test_a_step_that_could_not_be_made_is_not_offered(tools: Toolbox) -> None:
     lines = options("My bike needs air today", tools, KNOWN)
     assert "remember: My bike needs air today" in lines
     assert not any(line.startswith(("remind_at", "wait_until")) for line in lines), "today has no hour"
+    for text in ("gửi email cho anh Nam", "show Sam the program", "ask Pam"):
+        lines = options(text, tools, KNOWN)
+        assert not any(line.startswith(("remind_at", "wait_until")) for line in lines), (
+            "no minute is in a name"
+        )
+    assert any(line.startswith("wait_until: 5m") for line in options("the kettle, 5m", tools, KNOWN))
 
 
 def test_the_end_of_a_wait_tells_what_is_written(tools: Toolbox) -> None:
