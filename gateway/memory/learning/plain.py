@@ -67,7 +67,7 @@ _ASKS_ANYWHERE = re.compile(
     r"(?:phải|đúng) (?:không|ko|hông))\b|\s(?:à|không|ko|hông|right|no)\W*$",
     re.I,
 )
-_REQUESTS = re.compile(
+REQUESTS = re.compile(
     r"^\W*(?:(?:hi|hey|hello|ok|so|and|also)\W+)*(?:can|could|would|will) (?:you|u)\b", re.I
 )
 _JOKE = re.compile(r"^\W*(?:(?:sure|yes|yeah)\W+)?(?:(?:ha){2,}\w*|lo+l|lmao|rofl|hehe|hihi)\b", re.I)
@@ -75,6 +75,12 @@ _JOKE = re.compile(r"^\W*(?:(?:sure|yes|yeah)\W+)?(?:(?:ha){2,}\w*|lo+l|lmao|rof
 _REACTION = re.compile(
     rf"^\W*(?:o+h*|a+h+|wow|aw+|ồ|ôi|à|ơ)[,! ]+(?:(?:i|we)(?: do| really)? (?:like|love|enjoy|hate)|"
     rf"{SUBJECT_VI}(?: rất)? (?:thích|yêu|mê|ghét))\b",
+    re.I,
+)
+# What somebody says about something else: "My therapist is Dr. Lund and she said …".
+_REPORTS_NEXT = re.compile(
+    r"\s(?:and|but) (?:he|she|they|(?:my|our|the) \w+) (?:(?:just|also|always|never|still) )?"
+    r"(?:said|says|told|tells|asked|asks|wrote|writes|thinks?|thought|believes?)\b(?!.*\b(?:so|it|that|this)\W*$)",
     re.I,
 )
 # What the writer did, rather than what somebody said.
@@ -86,7 +92,7 @@ _OWN_MESSAGE = re.compile(
 )
 _INTRODUCING = re.compile(
     r"^\W*(?:(?:hi|ok|so|well|sorry)\W+)*(?:fyi|ps|note|typo|correction|update|info|"
-    r"intro|context|btw|for context|quick intro)\W*$",
+    r"intro|context|btw|for context|quick intro|(?:before|when) you \w+(?: \w+){0,4})\W*$",
     re.I,
 )
 
@@ -123,18 +129,22 @@ def is_plain(clause: str, text: str) -> bool:
 
 
 def _clauses(sentence: str, cut: re.Pattern[str]) -> Iterator[PlainClause]:
-    asks, polite = sentence.rstrip("\"'”)").endswith("?"), bool(_REQUESTS.search(sentence))
+    asks, polite = sentence.rstrip("\"'”)").endswith("?"), bool(REQUESTS.search(sentence))
     cuts = [0, *(match.start() for match in cut.finditer(sentence)), len(sentence)]
     clauses = [sentence[begin:end] for begin, end in pairwise(cuts)]
     if asks and not polite:
         first = next((at for at, clause in enumerate(clauses) if at and _ASKS.search(clause)), 0)
         clauses = clauses[:first]
+    if cut is CLAUSE:
+        clauses = clauses[
+            : next((at for at, clause in enumerate(clauses) if _REPORTS_NEXT.match(clause)), None)
+        ]
     judged = _OWN_MESSAGE.sub(" … ", "".join(clauses)) if cut is _TASK_CUT else "".join(clauses)
     if len(clauses) > _MOST_CLAUSES or REPORTED.search(judged):
         return
     for at, clause in enumerate(clauses):
         before = "".join(clauses[:at])
-        judged = _REQUESTS.sub(" ", clause) if polite else clause
+        judged = REQUESTS.sub(" ", clause) if polite else clause
         introduced = clause.lstrip().startswith(":") and not _introduces(before)
         if HYPOTHETICAL.search(judged) or introduced or _JOKE.search(clause):
             return

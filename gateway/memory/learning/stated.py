@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import msgspec
 from msgspec import Struct
 
-from gateway.memory.learning.plain import PlainClause, plain_clauses
+from gateway.memory.learning.plain import REQUESTS, PlainClause, plain_clauses
 from gateway.memory.learning.statements import UPPER
 from gateway.memory.learning.values import UNCLEAR
 from gateway.memory.learning.wordings import SUBJECT_VI, WORDINGS
@@ -24,13 +24,19 @@ _MOST_KEY = 60
 _LEADING = re.compile(
     r"^(?:\W|(?:hi|hello|hey|there|ok|okay|so|well|btw|fyi|ps|also|actually|oh|ah|yes|no|nah|yeah|yep|right|and|but|because|since|sorry|"
     r"i mean|by the way|for context|just so you know|note that|remember that|honestly|tbh|as you know|thanks|great|"
-    r"cool|hm+|um+|anyway|in fact|à|ừ|ờ|dạ|vâng|ê|ơ|chào|này|thật ra|thực ra|nhân tiện|mà|và|thì|còn|hiện tại|hiện|"
+    r"cool|hm+|um+|ugh+|argh+|omg|yo|anyway|in fact|quick (?:thing|note|one)|"
+    r"(?:as|like) i (?:said|told you)(?: before| earlier)?|"
+    r"(?:i (?:guess|suppose) )?(?:i )?(?:should|forgot to|(?:just )?wanted to|(?:need|have|want) to|let me)"
+    r"(?: also)? (?:mention|add|note|point out)(?: that)?|i forgot to say(?: that)?|"
+    r"(?:quên )?nói (?:luôn|thêm|trước|thật)(?: là)?|quên nói(?: là)?|lưu ý(?: là)?|"
+    r"à|ừ|ờ|dạ|vâng|ê|ơ|chào|này|thật ra|thực ra|nhân tiện|mà|và|thì|còn|hiện tại|hiện|"
     r"bây giờ|giờ|năm nay)\b)*",
     re.I,
 )
 _TRAILING = re.compile(
     r"(?:[\s,]+(?:please|pls|plz|thanks|thx|lol|haha+|btw|tho|though|too|as well|by the way|fyi|ok|okay|rn|now|"
-    r"right now|in case .*|of course|nhé|nhe|nha|ạ|á|đó|nè|nhen|thôi|được rồi|rồi|đấy|cơ|ha))+\W*$|[\s.,!;…)(]+$",
+    r"right now|in case .*|of course|(?:nhé|nha|ạ) (?:anh|chị|em|bạn|mọi người)|"
+    r"nhé|nhe|nha|ạ|á|đó|nè|nhen|thôi|được rồi|rồi|đấy|cơ|ha))+\W*$|[\s.,!;…)(]+$",
     re.I,
 )
 # Who the next clause is about if it has no subject: "I live in Huế and work as a nurse".
@@ -51,6 +57,7 @@ _INTRODUCED = re.compile(
     re.I,
 )
 _GOES_ON = re.compile(r"(?:and )?(?:i\b|from |an? )", re.I)
+_THIS_TIME = re.compile(r"\b(?:for|about|to|in|of) (?:the|this|that|my)\b|\b(?:this|it|here)\b", re.I)
 # What follows in a list: "… and shellfish".
 _ITEM = re.compile(r"^(?P<joined>(?:and|or|và|hoặc)\s+)?(?P<item>[^\W\d_][\w'’-]*(?: [\w'’-]+)?)$", re.I)
 _LISTED = ("allergy", "diet", "preference", "speaks")
@@ -102,7 +109,7 @@ def stated_facts(text: str, speaker: str = "") -> list[StatedFact]:
         said = _LEADING.sub("", _TRAILING.sub("", clause.text))
         if not clause.follows:
             subject, last = "", None
-        fact = None if clause.polite else _read(said, clause.text)
+        fact = _requested(said, clause.text) if clause.polite else _read(said, clause.text)
         greets = bool(_GREETING.match(clause.text))
         if fact is None and (greets or (greeted and clause.follows)):
             fact = _match(f"hi {said}", clause.text)
@@ -147,6 +154,12 @@ def _item(clauses: Sequence[PlainClause], at: int) -> str:
         if item["joined"]:
             return str(items[0]["item"]) if items[0] else ""
     return ""
+
+
+def _requested(said: str, quote: str) -> StatedFact | None:
+    """How to reply, as a clause asks politely: "could you keep the answers short"."""
+    fact = _match(REQUESTS.sub("", said).strip(), quote)
+    return fact if fact is not None and fact.key == "reply_style" and not _THIS_TIME.search(said) else None
 
 
 def _read(said: str, quote: str) -> StatedFact | None:

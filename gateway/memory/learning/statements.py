@@ -21,10 +21,14 @@ _LEAST_QUOTE = 3
 
 # A point inside a number or a name, or behind an initial or a title, ends no sentence.
 SENTENCE = re.compile(
-    r"[^\n.!?…]*(?:(?:[.…](?=\w)|(?:(?<=\b[^\W\d_])|(?<=\b(?:Dr|Mr|Ms|St))|(?<=\bMrs)|(?<=\bProf))\.(?= ))"
+    r"[^\n.!?…]*(?:(?:[.…](?=\w)|(?:(?<=\b[^\W\d_])|(?<=\b(?i:Dr|Mr|Ms|St))|(?<=\b(?i:Mrs))|(?<=\b(?i:Prof)))\.(?= ))"
     r"[^\n.!?…]*)*[.!?…]*\n*"
 )
-CLAUSE = re.compile(r"[;:,–—]\s|\s(?:and|but|while|because|so|và|nhưng|(?<!không )còn|vì|nên)\s", re.I)
+CLAUSE = re.compile(
+    r"[;:,–—]\s|\s(?:and|but|while|because|so|cuz|cos|coz|bc|although|even though|btw|by the way|fyi|"
+    r"và|nhưng|(?<!không )còn|vì|nên|(?:rồi|nhưng|vậy|thế) mà)\s",
+    re.I,
+)
 WORD = re.compile(r"[^\W_]+(?:['’][^\W\d_]+)?")
 HYPOTHETICAL = re.compile(
     r"\b(?:if|unless|suppose|supposing|imagine|maybe|perhaps|might|(?<![0-9] )(?<!máy )(?-i:may)"
@@ -34,9 +38,10 @@ HYPOTHETICAL = re.compile(
 )
 _POLITE = re.compile(r"^\W*(?:can|could|would|will) you\b|\bplease\b", re.I)
 REPORTED = re.compile(
-    r"\b(?:said|says|saying|told|tells|asked|asks|wrote|writes|texted|posted|tweeted|emailed|claims?|claimed|thinks?|thought|"
-    r"believes?|heard|according to|quoting|"
-    r"bảo(?! (?:vệ|hành|hiểm|quản|trì|tàng|đảm|dưỡng|mật))|nói|kể(?! (?:cả|từ))|(?<!câu )hỏi|"
+    r"\b(?<!\bas i )(?<!\blike i )(?:said|says|saying|told|tells|asked|asks|wrote|writes|texted|"
+    r"posted|tweeted|emailed|claims?|claimed|thinks?|thought|believes?|heard|according to|quoting|"
+    r"bảo(?! (?:vệ|hành|hiểm|quản|trì|tàng|đảm|dưỡng|mật))|"
+    r"nói(?! (?:luôn|thêm|trước|thật) )|kể(?! (?:cả|từ))|(?<!câu )hỏi|"
     r"nhắn|nghe (?:đồn|thấy)|cho rằng)\b",
     re.I,
 )

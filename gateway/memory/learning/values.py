@@ -14,7 +14,15 @@ HOMES = (
 )
 # Small letters that may be a place: one word that is no plural, or a kind of place or employer.
 PLACED = re.compile(
-    rf"(?-i:[{UPPER}])\w|^[^\W\d]+(?<!s)$|^(?:paris|brussels|texas|wales|athens|naples|dallas|las vegas)$|"
+    rf"(?-i:[{UPPER}])\w|^[^\W\d]+(?<!s)$|"
+    # Places with an s at the end, and what names of two words begin with.
+    r"^(?:paris|brussels|texas|wales|athens|naples|dallas|vegas|leeds|reims|calais|cannes|nantes|tours|angers|limoges|"
+    r"poitiers|orleans|versailles|amiens|tunis|honduras|cyprus|laos|mauritius|barbados|kansas|arkansas|illinois|"
+    r"massachusetts|minneapolis|indianapolis|memphis|vilnius|kaunas|rhodes|damascus|lagos|caracas|columbus|cairns|"
+    r"the (?:netherlands|philippines|bahamas|maldives|seychelles|states|highlands|alps|us|usa|uk)|"
+    r"new (?:york|jersey|orleans|delhi|zealand|mexico|hampshire|england|haven)|"
+    r"(?:san|santa|saint|st|los|las|buenos|el|la(?! la)|le|port|cape|rio|hong|kuala|abu|tel|den|south|north|east|west|"
+    r"hà|hải|đà|hồ chí|sài|nha|quy|vũng|cần|bình|biên|thái|quảng|bắc|nam) \w+)$|"
     rf"\b(?:{HOMES}|"
     r"company|firm|startup|agency|bank|hospital|clinic|school|kindergarten|university|college|library|museum|office|shop|"
     r"store|bakery|caf[eé]|restaurant|bar|hotel|factory|plant|lab(?:oratory)?|institute|government|council|ministry|"
@@ -51,7 +59,7 @@ NO_PLACE = re.compile(
 NO_NAME = re.compile(
     r"^(?:(?-i:a|an|the)|later|back|when|if|at|on|in|tomorrow|tonight|today|soon|again|asap|crazy|maybe|old|whatever|not|"
     r"unknown|hard|easy|important|mud|there|here|being|is|was|by|for|pronounced|spelled|too|very|so|never|your|what|"
-    r"now|anytime|sir|lazy|stupid|weird|biased)\b",
+    r"now|anytime|sir|away|up|off|out|to|into|from|mon(?:day)?|tuesday|wednesday|thursday|friday|saturday|sunday|lazy|stupid|weird|biased)\b",
     re.I,
 )
 NO_ALLERGY = re.compile(
@@ -65,3 +73,85 @@ NO_WORKPLACE = re.compile(
     re.I,
 )
 NO_VEHICLE = re.compile(r"^(?:hard|bus|train|point|lot|bit|few)\b", re.I)
+
+MONTH = r"(?:jan|feb|mar|apr|may|june?|july?|aug|sep|oct|nov|dec)[a-z]*"
+LANGUAGE = (
+    r"(?P<what>english|french|german|spanish|italian|portuguese|dutch|vietnamese|chinese|mandarin|cantonese|japanese|"
+    r"korean|russian|ukrainian|polish|czech|swedish|norwegian|danish|finnish|turkish|arabic|hindi|thai|greek|hebrew)"
+)
+_PROFESSION = (
+    r"(?:[\w-]+ ){0,3}?(?:nurse|doctor|surgeon|vet|veterinarian|teacher|tutor|professor|lecturer|student|"
+    r"engineer|developer|dev|programmer|designer|architect|lawyer|accountant|baker|chef|cook|waiter|waitress|barista|"
+    r"bartender|driver|pilot|mechanic|electrician|plumber|carpenter|farmer|gardener|writer|author|journalist|editor|"
+    r"translator|librarian|musician|singer|actor|actress|artist|painter|photographer|scientist|researcher|physicist|"
+    r"chemist|biologist|psychologist|therapist|physiotherapist|dentist|pharmacist|paramedic|midwife|consultant|"
+    r"manager|analyst|administrator|sysadmin|secretary|clerk|cashier|hairdresser|barber|tailor|soldier|firefighter|"
+    r"police officer|salesperson|economist|historian|mathematician|statistician|technician|freelancer|contractor|"
+    r"entrepreneur|founder|postdoc|intern|apprentice|illustrator|postman|receptionist|butcher|florist|bricklayer|"
+    r"roofer|welder|joiner|locksmith|optician|radiographer|surveyor|solicitor|paralegal|auditor|"
+    r"bookkeeper|composer|violinist|cellist|pianist|dancer|sculptor|potter|geologist|botanist|astronomer|nanny|"
+    r"childminder|carer|caretaker|cleaner|gardener|landscaper|fisherman|sailor|beekeeper|social worker|care worker|"
+    r"lễ tân|lái xe|bảo vệ|thu ngân|phục vụ|hướng dẫn viên|phiên dịch|biên dịch|"
+    r"kỹ sư|giáo viên|giảng viên|bác sĩ|y tá|điều dưỡng|sinh viên|"
+    r"học sinh|lập trình viên|kế toán|nhân viên|công nhân|thợ|đầu bếp|luật sư|dược sĩ|nha sĩ|tài xế|nông dân|nhà báo|"
+    r"nhà văn|họa sĩ|ca sĩ|kiến trúc sư|nội trợ|"
+    r"\w+(?:ologist|ographer|ometrist|ienist|opractor)|"
+    r"\w+ (?:worker|operator|officer|assistant|instructor|coach|trainer|inspector|broker|planner|supervisor|"
+    r"porter|fitter|controller|advis[eo]r|buyer)|security guard|(?:travel|estate|insurance) agent)\b"
+)
+PROFESSION = rf"(?P<what>{_PROFESSION}.*)"
+A_PROFESSION = rf"(?P<what>{_PROFESSION})"
+BUSINESS = (
+    r"(?P<what>(?:[\w-]+ ){0,3}?(?:bakery|shop|store|caf[eé]|restaurant|company|business|farm|studio|agency|startup|"
+    r"clinic|hotel|bar|salon|school|workshop|brewery|gallery|pharmacy)\b.*)"
+)
+ILLNESS = (
+    r"(?P<what>(?:type [12] )?diabetes|asthma|adhd|epilepsy|migraines?|arthritis|hypertension|high blood pressure|"
+    r"c(?:o)?eliac(?: disease)?|crohn['’]?s(?: disease)?|dyslexia|tinnitus|eczema|an(?:a)?emia|hay fever|ibs|lupus|"
+    r"insomnia|psoriasis|"
+    r"gout|sciatica|glaucoma|endometriosis|osteoporosis|sleep apn(?:o)?ea|tiểu đường|hen suyễn|cao huyết áp|"
+    r"huyết áp cao|"
+    r"viêm xoang|viêm mũi|đau dạ dày|trào ngược|mất ngủ|đau nửa đầu|thoái hóa khớp|suy thận|"
+    r"hen|gút|loãng xương|thiếu máu|viêm khớp)"
+)
+CODE_LANGUAGE = (
+    r"(?P<what>python|javascript|typescript|kotlin|java|swift|rust|golang|go|ruby|php|perl|scala|haskell|elixir|erlang|"
+    r"clojure|lua|julia|c|c\+\+|c#|f#|ocaml|zig|dart|fortran|cobol|r|sql|bash)"
+)
+# People whom somebody has one of at a time, and others, beside the closest.
+PERSON = (
+    r"(?P<who>manager|boss|supervisor|"
+    r"landlord|landlady|doctor|gp|dentist|therapist|psychologist|physio|coach|trainer|tutor|teacher|professor|"
+    r"advis[eo]r|mentor|accountant|lawyer|editor|vet|hairdresser|roommate|flatmate|housemate|best friend|team lead|"
+    r"line manager|nanny|cleaner)"
+)
+PEOPLE = (
+    r"(?P<who>baby|twin|aunt|uncle|"
+    r"cousin|nephew|niece|grandson|granddaughter|grandma|grandpa|grandmother|grandfather|stepson|stepdaughter|"
+    r"(?:mother|father|brother|sister|son|daughter)-in-law|colleague|coworker|co-worker|classmate|neighbou?r|friend)"
+)
+PERSON_VI = (
+    r"(?P<who>vk|ck|ny|người yêu|ba|má|sếp|quản lý|trưởng phòng|chủ nhà|bác sĩ|nha sĩ|"
+    r"luật sư|gia sư|huấn luyện viên|(?:gv|giáo viên|cô|thầy)(?: chủ nhiệm| hướng dẫn)?|bạn cùng phòng|bạn thân)"
+)
+BODY = (
+    r"(?:knees?|back|hips?|shoulders?|ankles?|wrists?|neck|elbows?|foot|feet|legs?|arms?|fingers?|toes?|heart|eyes|"
+    r"ribs?|spine|stomach|lungs?|kidneys?|liver|hearing|eyesight|collarbone|disc|acl|tendon|ligament)"
+)
+# Endings of drugs' international names, and some that have none.
+MEDICINE = (
+    r"(?P<what>\w+(?:pril|sartan|statin|formin|olol|azole|cillin|mycin|cycline|oxacin|dipine|tidine|oxetine|triptyline|"
+    r"azepam|zolam|thyroxine|parin|gliptin|glutide|profen|umab|ximab|zumab|asone|solone|sone|traline|opram|tadine|"
+    r"tirizine|xaban|grel|semide|thiazide|phylline|terol|setron|triptan|apine|idone|epam|bital)|"
+    r"insulin|lithium|aspirin|paracetamol|warfarin|antidepressants?|antihistamines?|blood thinners?|beta blockers?|"
+    r"statins|iron (?:pills|tablets))"
+)
+# A model, a make or a version, rather than "a mess".
+MODEL = re.compile(
+    r"\d|(?-i:[A-Z])(?!\w+day\b)|\b(?:thinkpad|iphone|ipad|macbook|chromebook|pixel|galaxy|dell|lenovo|nokia)\b",
+    re.I,
+)
+DISEASE_VI = (
+    r"(?P<what>(?:bệnh|viêm|đau|suy|rối loạn|thiếu|hở|tim|hen|cận|viễn|loạn|dị tật|điếc|mù|liệt|sỏi|gút|ung thư|"
+    r"béo phì|trầm cảm|thoát vị|tật)\b.*?)"
+)

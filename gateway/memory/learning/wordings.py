@@ -11,18 +11,32 @@ from msgspec import Struct
 
 from gateway.memory.learning.statements import UPPER
 from gateway.memory.learning.values import (
+    A_PROFESSION,
+    BODY,
+    BUSINESS,
+    CODE_LANGUAGE,
+    DISEASE_VI,
     HOMES,
+    ILLNESS,
+    LANGUAGE,
+    MEDICINE,
+    MODEL,
+    MONTH,
     NO_ALLERGY,
     NO_NAME,
     NO_PLACE,
     NO_VEHICLE,
     NO_WORKPLACE,
+    PEOPLE,
+    PERSON,
+    PERSON_VI,
     PLACED,
+    PROFESSION,
     UNCLEAR,
 )
 
 # The writer as subject, with adverbs; in Vietnamese, words that mean others too are only tried where a verb follows.
-SUBJECT_VI = r"(?:tôi|mình|tớ|tao|tui|mk|mik|em|anh|chị|con)"
+SUBJECT_VI = r"(?:tôi|mình|tớ|tao|tui|mk|mik|em|anh|chị|con|e(?= (?:bị|đang|học|làm|là|ở|tên|dị)\b))"
 _ADVERBS = (
     r"(?: (?:also|actually|currently|now|just|really|still|mostly|usually|always|only|do|did|recently|finally|"
     r"absolutely|totally|both|very|highly|severely|badly|slightly|originally|strictly|happily|mainly|kinda))*"
@@ -40,46 +54,24 @@ _DWELLING = (
     r"(?!(?:an?|the|my|your|constant|fear|hope) "
     rf"(?!.*\b(?:{HOMES}|state of (?-i:[A-Z])|(?-i:[A-Z])\w+)\b))"
 )
+# What may follow a place: when, and with whom.
+_SINCE = (
+    rf"(?: (?:(?:back )?in (?:{MONTH}|(?:19|20)\d\d|(?:the )?(?:summer|winter|spring|autumn|fall))|last \w+|this \w+|"
+    r"(?:an?|one|two|three|four|five|six|\d+|(?:a )?few|(?:a )?couple(?: of)?) "
+    r"(?:days?|weeks?|months?|years?|yrs?) ago|"
+    r"recently|originally|since .+|with (?:my|our|an?|two|three|four|some) .+|these days|at the moment|atm|"
+    r"for (?!an? (?:few |couple )?(?:of )?(?:days?|nights?|week|weekend)\b|the (?:weekend|day|night)|two |\d days).+))*"
+)
+_AWAY = r"(?: (?:house|back|over|away|again|here))*(?: from .+?)?"
 _CAPITAL = rf"(?-i:[{UPPER}])[\w'’-]*"
 _PROPER = rf"(?P<what>{_CAPITAL}(?: {_CAPITAL}){{0,3}})"
 _NAME = rf"(?P<what>[^\W\d_][\w'’-]*(?: {_CAPITAL}){{0,3}})"
-_MONTH = r"(?:jan|feb|mar|apr|may|june?|july?|aug|sep|oct|nov|dec)[a-z]*"
-_LANGUAGE = (
-    r"(?P<what>english|french|german|spanish|italian|portuguese|dutch|vietnamese|chinese|mandarin|cantonese|japanese|"
-    r"korean|russian|ukrainian|polish|czech|swedish|norwegian|danish|finnish|turkish|arabic|hindi|thai|greek|hebrew)"
-)
-_PROFESSION = (
-    r"(?P<what>(?:[\w-]+ ){0,3}?(?:nurse|doctor|surgeon|vet|veterinarian|teacher|tutor|professor|lecturer|student|"
-    r"engineer|developer|dev|programmer|designer|architect|lawyer|accountant|baker|chef|cook|waiter|waitress|barista|"
-    r"bartender|driver|pilot|mechanic|electrician|plumber|carpenter|farmer|gardener|writer|author|journalist|editor|"
-    r"translator|librarian|musician|singer|actor|actress|artist|painter|photographer|scientist|researcher|physicist|"
-    r"chemist|biologist|psychologist|therapist|physiotherapist|dentist|pharmacist|paramedic|midwife|consultant|"
-    r"manager|analyst|administrator|sysadmin|secretary|clerk|cashier|hairdresser|barber|tailor|soldier|firefighter|"
-    r"police officer|salesperson|economist|historian|mathematician|statistician|technician|freelancer|contractor|"
-    r"entrepreneur|founder|postdoc|intern|apprentice|illustrator|postman|receptionist|butcher|florist|bricklayer|"
-    r"roofer|welder|joiner|locksmith|optician|radiographer|surveyor|solicitor|paralegal|auditor|"
-    r"bookkeeper|composer|violinist|cellist|pianist|dancer|sculptor|potter|geologist|botanist|astronomer|nanny|"
-    r"childminder|carer|caretaker|cleaner|gardener|landscaper|fisherman|sailor|beekeeper|social worker|care worker|"
-    r"lễ tân|lái xe|bảo vệ|thu ngân|phục vụ|hướng dẫn viên|phiên dịch|biên dịch|"
-    r"kỹ sư|giáo viên|giảng viên|bác sĩ|y tá|điều dưỡng|sinh viên|"
-    r"học sinh|lập trình viên|kế toán|nhân viên|công nhân|thợ|đầu bếp|luật sư|dược sĩ|nha sĩ|tài xế|nông dân|nhà báo|"
-    r"nhà văn|họa sĩ|ca sĩ|kiến trúc sư|nội trợ)\b.*)"
-)
-_BUSINESS = (
-    r"(?P<what>(?:[\w-]+ ){0,3}?(?:bakery|shop|store|caf[eé]|restaurant|company|business|farm|studio|agency|startup|"
-    r"clinic|hotel|bar|salon|school|workshop|brewery|gallery|pharmacy)\b.*)"
-)
-_ILLNESS = (
-    r"(?P<what>(?:type [12] )?diabetes|asthma|adhd|epilepsy|migraines?|arthritis|hypertension|high blood pressure|"
-    r"celiac(?: disease)?|crohn['’]?s(?: disease)?|dyslexia|tinnitus|eczema|an(?:a)?emia|hay fever|ibs|lupus|"
-    r"insomnia|psoriasis|"
-    r"gout|sciatica|glaucoma|endometriosis|osteoporosis|sleep apn(?:o)?ea|tiểu đường|hen suyễn|cao huyết áp|"
-    r"huyết áp cao|"
-    r"viêm xoang|viêm mũi|đau dạ dày|trào ngược|mất ngủ|đau nửa đầu|thoái hóa khớp|suy thận)"
-)
 _ONE = r"(?P<who>wife|husband|partner|girlfriend|boyfriend|fianc[eé]e?|mom|mum|mother|dad|father)"
 _OF_SEVERAL = r"(?P<who>son|daughter|kid|brother|sister|dog|cat|puppy|kitten|hamster|rabbit|parrot|horse)"
 _ONE_VI = r"(?P<who>vợ|chồng|bạn gái|bạn trai|mẹ|bố)"
+_CALLED = r"(?:['’]?s (?:name(?: is|['’]?s)|called|named)| is called| is named| name is)"
+_DOSE = r" (?:once|twice|three times|daily|every|each|in the|at night|for (?:my|the)|since|\d+ ?m).*"
+_TITLED = rf"(?:is )?(?:dr|mrs?|ms|miss|prof(?:essor)?)\.? {_PROPER}"
 _OF_SEVERAL_VI = r"(?P<who>con gái|con trai|anh trai|chị gái|em trai|em gái|con chó|con mèo|chó|mèo)"
 _NUMBER = r"(?:an?|one|two|three|four|five|six|seven|eight|nine|ten|twin|\d{1,2})"
 _NUMBER_VI = r"(?:một|hai|ba|bốn|năm|sáu|\d{1,2})"
@@ -107,10 +99,6 @@ _STAYS_VI = r"(?!.*\b(?:đang ở|chơi|du lịch|công tác|họp|thăm|ghé|ng
 _MANNER = (
     r"(?:emojis?|emoticons?|smileys?|jargon|markdown|bullet points?|headings?|tables?|abbreviations?|slang|"
     r"exclamation marks?|semicolons|em dashes)\b"
-)
-_CODE_LANGUAGE = (
-    r"(?P<what>python|javascript|typescript|kotlin|java|swift|rust|golang|go|ruby|php|perl|scala|haskell|elixir|erlang|"
-    r"clojure|lua|julia|c|c\+\+|c#|f#|ocaml|zig|dart|fortran|cobol|r|sql|bash)"
 )
 _LIKE = r"(?:like|love|enjoy|adore|prefer|hate|dislike|despise|detest|loathe)"
 
@@ -154,16 +142,18 @@ WORDINGS = (
         rf"(?:hi|hello|hey|hallo)(?: \w+)? (?:i['’]?m|i am|this is) {_PROPER}(?: (?:from|and) .*)?",
         rf"{_VI} tên(?: là)? {_NAME}",
         rf"tên(?: của)? {SUBJECT_VI}(?: là)? {_NAME}",
-        rf"{_PLEASE}gọi {SUBJECT_VI} là {_NAME}",
+        rf"{_PLEASE}gọi {SUBJECT_VI} là {_NAME}(?: cho \w+)?",
         refused=NO_NAME,
     ),
     _row(
         "home_city",
         rf"{_I} (?:live|reside)(?: (?:alone|together|by myself|with .+?))? "
-        rf"(?:in|near|(?:just )?outside) {_DWELLING}{_WHAT}",
-        rf"{_AM} (?:based|living|located) (?:in|near|outside) {_WHAT}",
-        rf"{_I} been living in {_WHAT}",
-        rf"{_I} (?:moved|relocated)(?: (?:house|back|over|away|again|here))*(?: from .+?)? to {_WHAT}",
+        rf"(?:in|near|(?:just )?outside) {_DWELLING}(?P<what>.+?){_SINCE}",
+        rf"{_AM} (?:based|living|located) (?:in|near|outside) (?P<what>.+?){_SINCE}",
+        rf"(?:i|we)(?:['’]?ve| have){_ADVERBS} (?:been living|lived) (?:in|near) (?P<what>.+?){_SINCE}",
+        rf"i(?:['’]?ve| have)?{_ADVERBS} (?:moved|relocated){_AWAY} to (?P<what>.+?){_SINCE}",
+        # "We moved to vite in March" is another move.
+        rf"we(?:['’]?ve| have)?{_ADVERBS} (?:moved|relocated){_AWAY} to {_WHAT}",
         rf"{_MY} (?:home|house|flat|apartment|place) is (?:now )?(?:in|near) {_WHAT}",
         rf"{_VI} (?:sinh )?sống(?: (?:ở|tại|trong))? {_WHAT}",
         rf"{_STAYS_VI}{_VI} (?:ở|chuyển|dọn)(?: (?:nhà|hẳn|về|vào|ra|lên|đến|tới|xuống|tại))* {_PROPER}(?: .*)?",
@@ -181,10 +171,16 @@ WORDINGS = (
     ),
     _row(
         "birthday",
-        rf"{_MY} (?:birthday|b-?day|birth ?date|date of birth)(?:['’]?s| is|:)(?: on)? (?P<what>.*(?:\d|{_MONTH}).*)",
+        rf"{_MY} (?:birthday|b-?day|birth ?date|date of birth)(?:['’]?s| is|:)(?: on)? (?P<what>.*(?:\d|{MONTH}).*)",
         r"i was born on (?P<what>.*\d.*)",
         rf"sinh nhật(?: của)? {SUBJECT_VI}(?: (?:là|vào|ngày|rơi))* (?P<what>.*\d.*)",
         rf"{_VI} sinh ngày (?P<what>\d.*)",
+    ),
+    _row(
+        "",
+        rf"{_MY} (?P<who>(?:wife|husband|partner|girlfriend|boyfriend|mom|mum|mother|dad|father|son|daughter|"
+        rf"brother|sister)['’]?s (?:birthday|b-?day)|(?:wedding )?anniversary)(?:['’]?s| is|:)(?: on)? "
+        rf"(?P<what>.*(?:\d|{MONTH}).*)",
     ),
     _row(
         "birth_year",
@@ -200,7 +196,7 @@ WORDINGS = (
         "age",
         rf"{_AM} (?P<what>[1-9]\d)(?: ?(?:years? old|yo|y/o|yrs old))?",
         r"(?:i )?(?:just )?turned (?P<what>[1-9]\d)(?: (?:today|yesterday|last \w+|this \w+))?",
-        rf"{_VI}(?: năm nay)? (?P<what>[1-9]\d) tuổi",
+        rf"{_VI}(?: năm nay)? (?P<what>[1-9]\d) tuổi(?: (?:đầu|rồi))?",
     ),
     _row(
         "allergy",
@@ -226,22 +222,35 @@ WORDINGS = (
     ),
     _row(
         "health",
-        rf"{_I}(?: (?:have|got|suffer from))* (?:an? )?{_ILLNESS}",
+        rf"{_I}(?: (?:have|got|suffer from))* (?:an? )?{ILLNESS}(?: (?:since|from|for) .*)?",
+        rf"{_I}(?: (?:have|got))? (?:an? |two )?(?P<what>(?:(?!broken heart)"
+        r"(?:bad|broken|weak|sore|injured|sprained|torn|dodgy|stiff|slipped|herniated|fractured|artificial|prosthetic|"
+        rf"swollen|dislocated) (?:\w+ )?{BODY}))(?: (?:from|since|after|at|right) .*)?",
+        rf"{_I} (?:been |got )?diagnosed with {_WHAT}",
+        rf"{_VI} bị {DISEASE_VI} (?:từ (?:nhỏ|bé|lâu)|bẩm sinh|mãn tính|kinh niên|(?:mấy|nhiều|\d+) năm nay)",
         rf"{_AM} (?P<what>diabetic|asthmatic|colou?r[- ]?blind|dyslexic|left-handed|"
         r"hard of hearing|(?:deaf|blind) in (?:one|my left|my right) (?:ear|eye))",
-        rf"{_VI}(?: bị)? (?:bệnh )?{_ILLNESS}(?: (?:mấy|nhiều|từ|lâu|được|\d+) .*)?",
+        rf"{_VI}(?: bị)? (?:bệnh )?{ILLNESS}(?: (?:mấy|nhiều|từ|lâu|được|type|tuýp|\d+) .*)?",
+        several=True,
+    ),
+    _row(
+        "medication",
+        rf"{_I} take (?:\d+ ?(?:mg|mcg|µg) (?:of )?)?{MEDICINE}{_DOSE}",
+        rf"{_AM} (?:on|taking) (?:\d+ ?(?:mg|mcg|µg) (?:of )?)?{MEDICINE}(?:{_DOSE})?",
+        rf"{_VI} (?:uống|tiêm) {MEDICINE} (?:mỗi|hàng|hằng|ngày|\d+ (?:lần|viên)).*",
         several=True,
     ),
     _row(
         "job",
-        rf"{_AM}(?: working as)? an? {_PROFESSION}",
-        rf"{_I} work(?:ed|ing)?(?: (?:part[- ]time|full[- ]time|freelance))? as (?:an? )?{_WHAT}",
-        rf"{_MY} (?:job|profession|occupation) is (?:an? )?{_PROFESSION}",
-        rf"{_I} (?:run|own) (?:an? )?{_BUSINESS}",
+        rf"{_AM}(?: working as)? an? {PROFESSION}",
+        rf"{_I}(?: been)? work(?:ed|ing)?(?: (?:part[- ]time|full[- ]time|freelance))? as (?:an? )?{_WHAT}",
+        rf"as an? {A_PROFESSION},? i(?:['’]m| am| work| have to| often| always| usually| mostly| never| see| deal)\b.*",
+        rf"{_MY} (?:job|profession|occupation) is (?:an? )?{PROFESSION}",
+        rf"{_I} (?:run|own) (?:an? )?{BUSINESS}",
         rf"{_I} teach {_WHAT}",
         rf"{_AM} (?P<what>retired|unemployed|self-employed)",
         rf"{_I} (?P<what>\w+ .+) for a living",
-        rf"{_VI} (?:là|làm)(?: (?:nghề|một))* {_PROFESSION}",
+        rf"{_VI} (?:là|làm)(?: (?:nghề|một))* {PROFESSION}",
     ),
     _row(
         "workplace",
@@ -258,38 +267,45 @@ WORDINGS = (
         rf"{_I} (?:study|studied|majored in) (?P<what>(?!the|your|for|all|hard|how).+)",
         rf"{_VI} (?:theo )?học (?P<what>(?:năm|ngành|khoa|đại học|trường|lớp|chuyên ngành) .+)",
     ),
-    _row("speaks", rf"{_I} speak (?:fluent |native |some |a little )?{_LANGUAGE}(?: .*)?", several=True),
+    _row("speaks", rf"{_I} speak (?:fluent |native |some |a little )?{LANGUAGE}(?: .*)?", several=True),
     _row(
         "skill",
         rf"{_AM} (?:learning|new to|good at|bad at|fluent in) {_WHAT}",
         rf"{_VI} (?:code|lập trình)(?: (?:bằng|chủ yếu))* {_PROPER}(?: .*)?",
         rf"{_VI} {_NOT_VI} rành {_WHAT}",
         rf"{_VI} học (?P<what>tiếng \w+(?: .*)?)",
-        rf"{_I} (?:write|code)(?: in)?(?: mostly| mainly)? {_CODE_LANGUAGE}(?: (?:at|for|these) .*)?",
+        rf"{_I} (?:write|code)(?: in)?(?: mostly| mainly)? {CODE_LANGUAGE}(?: (?:at|for|these) .*)?",
         several=True,
     ),
     _row(
         "",
-        rf"{_MY} {_ONE}(?:['’]?s name is| is called| is named|,)? {_PROPER}(?: .*)?",
-        rf"{_MY} {_ONE}(?:['’]?s name is| is called| is named) {_NAME}",
+        rf"{_MY} {_ONE}(?:{_CALLED}|,)? {_PROPER}(?: .*)?",
+        rf"{_MY} {_ONE}{_CALLED} {_NAME}",
+        rf"{_MY} {PERSON}{_CALLED} (?:{_PROPER}(?: .*)?)",
+        rf"{_MY} {PERSON}{_CALLED} {_NAME}",
+        rf"{_MY} {PERSON} {_TITLED}(?: .*)?",
         rf"{_ONE_VI}(?: của)?(?: {SUBJECT_VI})? tên(?: là)? {_NAME}(?: .*)?",
+        rf"{PERSON_VI}(?: của)? {SUBJECT_VI} tên(?: là)?(?: (?:cô|thầy|chị|anh|bác))? {_PROPER}(?: .*)?",
         rf"{_MY} {_ATTRIBUTE} (?:is|are) {_WHAT}",
         refused=NO_NAME,
     ),
     _row(
         "",
         rf"{_MY}(?: (?:older|younger|little|big|eldest|youngest|old))? {_OF_SEVERAL}"
-        rf"(?:['’]?s name is| is called| is named|,)? {_PROPER}(?: .*)?",
-        rf"{_MY} {_OF_SEVERAL}(?:['’]?s name is| is called| is named) {_NAME}",
+        rf"(?:{_CALLED}|,)? {_PROPER}(?: .*)?",
+        rf"{_MY} {PEOPLE}{_CALLED} {_PROPER}(?: .*)?",
+        rf"{_MY} {_OF_SEVERAL}{_CALLED} {_NAME}",
+        rf"{_MY} {PEOPLE}{_CALLED} {_NAME}",
         rf"{_OF_SEVERAL_VI}(?: của)?(?: {SUBJECT_VI})? tên(?: là)? {_NAME}(?: .*)?",
         several=True,
         refused=NO_NAME,
     ),
+    _row("", rf"{_MY} (?P<who>phone|tablet|computer|camera) is (?P<what>an? .+)", wanted=MODEL),
     _row("", rf"{_MY} {_DEVICE} (?:is|runs on|uses) (?P<what>(?:an? |(?-i:[A-Z])).+)"),
     _row(
         "",
-        rf"{_MY} {_ONE} is (?:an? )?{_PROFESSION}",
-        rf"{_ONE_VI}(?: của)? {SUBJECT_VI} (?:(?:là|làm|nghề|một) )*{_PROFESSION}",
+        rf"{_MY} {_ONE} is (?:an? )?{PROFESSION}",
+        rf"{_ONE_VI}(?: của)? {SUBJECT_VI} (?:(?:là|làm|nghề|một) )*{PROFESSION}",
         several=True,
     ),
     _row(
@@ -297,6 +313,7 @@ WORDINGS = (
         rf"{_I}(?: (?:have?|own|got))? {_NUMBER} (?:[\w-]+ ){{0,2}}?{_COUNTED}"
         r"(?: (?:named|called|with|who|at home) .*)?",
         rf"{_I}(?: (?:have?|own|got))? an? (?P<what>[\w -]{{2,40}}? (?:named|called) {_CAPITAL})",
+        rf"{_VI} (?:có |nuôi )+(?P<what>con (?:mèo|chó) tên {_CAPITAL})(?: .*)?",
         rf"{_VI} (?:có |nuôi )+{_NUMBER_VI} (?:đứa |bé |chú )?(?P<what>con (?:gái|trai|mèo|chó)|con|mèo|chó)(?: .*)?",
         several=True,
         clear=False,
@@ -340,7 +357,8 @@ WORDINGS = (
     _row("", r"my (?P<who>favou?rite [\w ]{3,20}?) (?:is|are) (?P<what>.+)"),
     _row(
         "reply_language",
-        rf"{_PLEASE}(?:answer|reply|respond|write|speak|talk)(?: to)?(?: me)?(?: only)? in {_LANGUAGE}(?: .*)?",
+        rf"{_PLEASE}(?:answer|reply|respond|write|speak|talk)(?: to)?(?: me)?(?: only)? in "
+        rf"(?:british |american |plain |simple )?{LANGUAGE}(?: .*)?",
         rf"{_PLEASE}(?:trả lời|nói chuyện|nói|viết)(?: với)?(?: {SUBJECT_VI})? bằng (?P<what>tiếng \w+)(?: .*)?",
         clear=False,
     ),
@@ -365,7 +383,7 @@ WORDINGS = (
     ),
     _row(
         "trip",
-        rf"{_AM} (?:flying|travell?ing|going|heading) to {_PROPER}(?=.*\b(?:\d|{_MONTH})).*",
+        rf"{_AM} (?:flying|travell?ing|going|heading) to {_PROPER}(?=.*\b(?:\d|{MONTH})).*",
         several=True,
     ),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 import tomllib
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gateway.evaluation.memory import load_lines
 from gateway.memory.learning.asked import stated_changes
 from gateway.memory.learning.facts import Operation
 from gateway.memory.learning.stated import stated_facts
@@ -130,6 +132,38 @@ def test_traps_change_no_task_and_tell_no_fact() -> None:
     unchanged, untold = ([*lines[name], *lines[f"new_{name}"]] for name in ("unchanged", "untold"))
     assert not [text for text in unchanged if stated_changes(text, tasks)]
     assert not [text for text in untold if stated_facts(text)]
+
+
+@pytest.mark.parametrize("name", ["memory_casual", "memory_casual_2"])
+def test_facts_in_casual_lines_are_found_and_none_is_wrong(name: str) -> None:
+    """Keys count in `hearth eval --memory`; here the words do."""
+    found = missing = 0
+    for line in load_lines(Path(__file__).parents[4] / "eval" / f"{name}.toml"):
+        stored = [fact.text.casefold() for fact in stated_facts(line.text) if not fact.denied]
+        wanted, allowed = ([want[-1].casefold() for want in wants] for wants in (line.facts, line.may))
+        missing += sum(not any(re.search(want, text) for text in stored) for want in wanted)
+        found += len(wanted)
+        assert all(any(re.search(want, text) for want in [*wanted, *allowed]) for text in stored), line.text
+    assert missing <= found / 20
+
+
+@pytest.mark.parametrize(
+    ("text", "facts"),
+    [
+        ("My vet is Dr. Lund and she said I should wait", ["vet: The user's vet is Dr. Lund."]),
+        ("I live in Rome, he said", []),
+        ("like I said, I live in Rome", ["home_city: The user lives in Rome."]),
+        ("I take naps twice a day", []),
+        ("I have a broken heart", []),
+        ("we moved to vite last year", []),
+        ("could you keep the answers short for the exam", []),
+        ("my boss is called away all the time", []),
+        ("ba tên trộm đã bị bắt", []),
+        ("I should say I live in London for the discount", []),
+    ],
+)
+def test_longer_clauses(text: str, facts: list[str]) -> None:
+    assert [f"{fact.key}: {fact.text}" for fact in stated_facts(text)] == facts
 
 
 @pytest.mark.parametrize(
