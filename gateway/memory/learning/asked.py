@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import Literal
 
 from msgspec import Struct
@@ -11,7 +12,7 @@ from msgspec import Struct
 from gateway.base.stems import stem
 from gateway.memory.learning.entailment import content
 from gateway.memory.learning.plain import plain_clauses
-from gateway.memory.learning.statements import NEGATION, mistaken, stems
+from gateway.memory.learning.statements import NEGATION, WORD, mistaken, stems
 from gateway.memory.learning.wordings import SUBJECT_VI
 from gateway.store.memory.tasks import Task
 
@@ -68,7 +69,8 @@ _NO_TASK = re.compile(
 )
 _TRAILING = re.compile(
     r"(?:[\s,]+(?:please|pls|plz|thanks|thx|ok|okay|today|hôm nay|"
-    r"will you|would you|can you|for me|again|too|nhé|nhe|nha|ạ|á|đó|nè|"
+    r"will you|would you|can you|for me|again|too|as we speak|"
+    r"(?:nhé|nha|ạ|rồi) (?:mẹ|bố|ba|má|anh|chị|em|bạn)|nhé|nhe|nha|ạ|á|đó|nè|"
     r"với|giùm|giúp|dùm|đi))+\W*$|[\s.,!;?…]+$",
     re.I,
 )
@@ -78,6 +80,21 @@ _NOT_YET = re.compile(
     r"to (?:be|get|have)|nobody|none|nowhere|else['’]s|supposed|"
     r"(?:want|need|hope|expect|refus|promis|fail|forg[eo]t)(?:s|es|ed|ten)?|"
     r"usually|normally|often|sometimes|typically|thường|hay|half|soon|next|tomorrow|later|you|he|she|they|khi|sẽ|sắp|gần|chưa|phải|cần|muốn|định|mai|hãy|nhắc|bạn)\b",
+    re.I,
+)
+# Somebody else did it or has the thing, or it was another time.
+_OTHERS = re.compile(
+    r"\b(?:everyone|everybody|anyone|someone|somebody|others?|another|last (?:year|month|summer|winter|spring|autumn)|"
+    r"(?:years?|months?) ago|nó|họ|người ta|hàng xóm|nhà bên|bên kia|năm (?:ngoái|trước)|tháng trước)\b",
+    re.I,
+)
+_WHOSE = re.compile(r"(?:his|her|their|your|\w+['’]s|\w+s['’])", re.I)
+_PART = re.compile(r"(?:the )?(?!(?:all|both|most|none|lots?) )\w+ of (?:(?:the|my|our) )?(?P<of>\w+)", re.I)
+_IS = re.compile(r"(?:it|that|there|what|he|she|let|who|where|here)['’]s", re.I)  # no possessive
+_BEFORE = re.compile(
+    rf"(?<!\w)(?:{SUBJECT_VI}|đã|vừa|mới|cũng|vụ|việc|chuyện|mấy|cái|con|chiếc|cuốn|bộ|cuối cùng|hôm nay|"
+    r"(?:sáng|trưa|chiều|tối) (?:nay|qua)|i|we|all|both|these|those|just|finally|already|so|yes|today|yesterday|"
+    r"this (?:morning|afternoon|evening))(?!\w)",
     re.I,
 )
 # Not yet either, if somebody cancels it.
@@ -101,8 +118,9 @@ _WORDINGS: dict[Literal["cancelled", "waiting", "doing", "done"], tuple[str, ...
     "waiting": (r"(?:(?:i['’]?m|i am|we['’]?re) )?(?:still )?waiting (?:for|on) (?P<what>.+)",),
     "doing": (
         r"(?:i['’]?m|i am|we['’]?re)(?: now| currently| already| just)? (?:working on|doing|busy with) (?P<what>.+)",
+        r"(?:(?:i['’]?m|i am|we['’]?re|we are|now|currently|just|still) )+(?P<verb>\w{3,}ing) (?P<what>.+)",
         r"(?:(?:i|we)(?:['’]?ve| have)? )?(?:just )?(?:started|begun|began)(?: with| on)? (?P<what>.+)",
-        rf"{SUBJECT_VI} (?:đang|bắt đầu)(?: làm)? (?P<what>.+)",
+        rf"(?:{SUBJECT_VI} )?(?:đang|bắt đầu)(?: làm)? (?P<what>.+?)(?: đây)?",
     ),
     "done": (
         rf"(?:(?:i|we)(?:['’]?ve| have|['’]?m| am)? ?)?(?:(?:just|already|finally) )*(?P<verb>\w+){_OBJECT}",
@@ -111,10 +129,12 @@ _WORDINGS: dict[Literal["cancelled", "waiting", "doing", "done"], tuple[str, ...
         # Without "is", a thing behind the verb would be its object: "Petra sent the invoice".
         r"(?P<what>.+?)(?:(?P<passive> is| are|['’]s|['’]re| was| has been| have been|:))?"
         r"(?: now| already| finally| all)* "
-        r"(?P<verb>done|finished|completed?|sorted|handled|over|\w+(?:ed|en|id|nt|ght))(?(passive)(?:[ ,].*)?|"
+        r"(?P<verb>done|finished|completed?|sorted|handled|over|\w+(?:ed|en|id|nt|ght))"
+        r"(?(passive)(?:[ ,](?!(?:out|up|solid)\b).*)?|"
         r"(?:,.*| (?:to|for|at|on|in|by|via|with|now|today|yesterday|this|last|already|off)\b.*)?)",
         r"(?P<what>.+?) (?P<verb>xong)(?: r[ồo]i| xuôi)?(?: (?:hôm|sáng|trưa|chiều|tối) (?:qua|nay|kia))?(?:,.*)?",
         r"(?P<what>.+?) r[ồo]i(?:,.*)?",
+        rf"(?:{SUBJECT_VI} )?(?:đã|vừa) (?P<what>.+)",
     ),
 }
 _STATES = [
@@ -184,11 +204,14 @@ def _changed(said: str, tasks: Sequence[Task]) -> Change | None:
             match = pattern.fullmatch(plain)
             if match is None or not content(match["what"]):
                 continue
-            refused = _FOR_NOW if state == "cancelled" else _NOT_YET
-            if refused.search(plain) or (state != "cancelled" and NEGATION.search(plain)):
-                return None
             task = _named(plain, match["what"], tasks)
-            if task is None:
+            refused = _FOR_NOW if state == "cancelled" else _NOT_YET
+            rest = _without(plain, task.title) if task is not None else plain
+            if refused.search(rest) or (state != "cancelled" and NEGATION.search(rest)):
+                return None
+            if task is None or (
+                state != "cancelled" and (_OTHERS.search(rest) or _of_others(plain, task.title))
+            ):
                 continue
             if state == "cancelled" and len(content(match["what"]) - content(task.title) - _THINGS) > 1:
                 continue
@@ -196,26 +219,61 @@ def _changed(said: str, tasks: Sequence[Task]) -> Change | None:
             before = state == "done" and (not groups.get("verb") or match.start("what") < match.start("verb"))
             if before and not groups.get("passive") and _acts(match["what"], task.title):
                 continue
-            if state == "done" and not _fits(groups.get("verb"), task.title, plain):
+            if (state == "done" or groups.get("verb")) and not _fits(
+                state, groups.get("verb"), task.title, plain
+            ):
                 continue
             return Change(state, task.id, task.title, said) if task.state != state else None
     return None
 
 
-def _fits(verb: str | None, title: str, said: str) -> bool:
+def _fits(state: str, verb: str | None, title: str, said: str) -> bool:
     """Whether a past form says that the title's verb has been done; without one, the clause must have that verb."""
     words = list(stems(title))
     if verb is None:
         return words[0] in stems(said)
     verb = verb.lower()
-    past = verb in _PAST or verb.endswith("ed")
-    return verb in _GENERIC or (past and stem(_PAST.get(verb, verb)) in words)
+    inflected = verb.endswith("ing") if state == "doing" else verb in _PAST or verb.endswith("ed")
+    joined = [after for word, after in pairwise(words) if word in ("and", "và")]
+    return verb in _GENERIC or (inflected and stem(_PAST.get(verb, verb)) in (words[0], *joined))
 
 
 def _acts(what: str, title: str) -> bool:
     """Whether a clause begins with who did it rather than what was done: "Ingmar paid", "the plumber called"."""
     names = [word.casefold() for word in title.split()[1:] if word[:1].isupper()]
-    return bool(_ARTICLE.match(what)) or what.split()[0].casefold() in names
+    if _ARTICLE.match(what) or what.split()[0].casefold() in names:
+        return True
+    named, said = set(stems(title)), [*WORD.finditer(what)]
+    mine = next((word.start() for word in said if set(stems(word[0])) & named), len(what))
+    verb = next((word for word in said if stem(word[0]) == next(stems(title))), None)
+    acting = (
+        verb is not None
+        and content(what[verb.end() :]) & named
+        and content(_BEFORE.sub(" ", what[: verb.start()]))
+    )
+    return bool(acting or content(_BEFORE.sub(" ", what[:mine])))
+
+
+def _without(said: str, title: str) -> str:
+    """The clause without words of the title, which say nothing about its state."""
+    words = set(stems(title))
+    return WORD.sub(lambda word: "" if set(stems(word[0])) & words else word[0], said)
+
+
+def _of_others(said: str, title: str) -> bool:
+    """Whether a thing of the title is said to be somebody else's: "my neighbour's shed"."""
+    things = content(title) - {next(stems(title))}
+    words = said.split()
+    part = _PART.match(said)
+    if part and set(stems(part["of"])) & things:
+        return True
+    return any(
+        _WHOSE.fullmatch(whose)
+        and not _IS.fullmatch(whose)
+        and whose.casefold() not in title.casefold()
+        and any(set(stems(word)) & things for word in words[at + 1 : at + 3])
+        for at, whose in enumerate(words)
+    )
 
 
 def _roots(words: Iterable[str]) -> frozenset[str]:

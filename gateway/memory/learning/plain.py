@@ -61,6 +61,13 @@ _ASKS = re.compile(
     r"should|would|will|any|có|nên|làm sao|tại sao|sao|bạn|gợi ý|nấu|ăn)\b",
     re.I,
 )
+# A question without its mark, but not "did the dishes".
+_ASKS_UNMARKED = re.compile(
+    r"\W*(?:(?:so|and|but|ok|hey|um+|hm+)\W+)*(?:(?:how|why|who|what|where|when|which)(?:['’]?s)? "
+    r"(?:do|does|did|is|are|can|should|would|will|come)\b|"
+    r"(?:do|does|did|can|could|should) (?:i|we|he|she|they|it)\b|(?:does|can|could|should) (?:my|the)\b)",
+    re.I,
+)
 _ASKS_ANYWHERE = re.compile(
     r"\b(?:gì|nào|sao|mấy(?! (?:năm|tháng|tuần|ngày|hôm) (?:nay|rồi|trước|liền))|bao nhiêu|bao giờ|"
     r"(?:ở|đi) đâu|là ai|nhỉ|hả|hở|"
@@ -85,9 +92,11 @@ _REPORTS_NEXT = re.compile(
 )
 # What the writer did, rather than what somebody said.
 _OWN_MESSAGE = re.compile(
-    r"(?:^|(?<=[,;.!] )|(?<=\band ))\W*(?:ok(?:ay)? )?(?:i|we)(?:['’]?ve| have)? (?:just |already |finally )?"
-    r"(?:wrote|written|texted|emailed|posted)(?: (?:it|them|him|her))?"
-    r"(?=[,.!]|$| to\b(?! \w+ (?:that|he|she|they|i)\b))",
+    r"(?:(?:^|(?<=[,;.!] )|(?<=\band ))\W*(?:ok(?:ay)? )?(?:i|we)(?:['’]?ve| have)? |^\W*)(?:just |already |finally )?"
+    r"(?:wrote|written|texted|emailed|posted)"
+    rf"(?: (?:it|them|him|her|(?:(?:dr|mrs?|ms)\.? )?(?-i:[{UPPER}])\w+|"
+    r"(?:the|my|an?) (?:\w+ ){0,2}(?:letter|e-?mail|message|note|report|post|essay|review|card|application|speech)))?"
+    r"(?=[,.!]|$| (?:about|last|this|yesterday|today|already)\b| to\b(?! \w+ (?:that|he|she|they|i)\b))",
     re.I,
 )
 _INTRODUCING = re.compile(
@@ -129,7 +138,8 @@ def is_plain(clause: str, text: str) -> bool:
 
 
 def _clauses(sentence: str, cut: re.Pattern[str]) -> Iterator[PlainClause]:
-    asks, polite = sentence.rstrip("\"'”)").endswith("?"), bool(REQUESTS.search(sentence))
+    asks = sentence.rstrip("\"'”)").endswith("?") or bool(_ASKS_UNMARKED.match(sentence))
+    polite = bool(REQUESTS.search(sentence))
     cuts = [0, *(match.start() for match in cut.finditer(sentence)), len(sentence)]
     clauses = [sentence[begin:end] for begin, end in pairwise(cuts)]
     if asks and not polite:

@@ -147,6 +147,32 @@ def test_facts_in_casual_lines_are_found_and_none_is_wrong(name: str) -> None:
     assert missing <= found / 20
 
 
+@pytest.mark.parametrize("name", ["memory_tasks_casual", "memory_tasks_casual_2"])
+def test_changes_in_casual_lines_are_found_and_none_is_wrong(name: str) -> None:
+    for line in load_lines(Path(__file__).parents[4] / "eval" / f"{name}.toml"):
+        found = [
+            each.op
+            for each in stated_changes(line.text, [task(at, title) for at, title in enumerate(line.open)])
+        ]
+        assert found == [want[0] for want in line.tasks] or found == [want[0] for want in line.may_tasks], (
+            line.text
+        )
+
+
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        ("the roof of the shed is repaired", "Repair the shed"),
+        ("my neighbour's shed is repaired", "Repair the shed"),
+        ("the ferry is booked out", "Book the ferry"),
+        ("thợ điện gọi cho em rồi", "Gọi cho thợ điện"),
+        ("do I know whether the rent is paid", "Pay the rent"),
+    ],
+)
+def test_a_change_of_another_thing_does_not_count(text: str, title: str) -> None:
+    assert not stated_changes(text, [task(1, title)])
+
+
 @pytest.mark.parametrize(
     ("text", "facts"),
     [
