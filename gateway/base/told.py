@@ -75,6 +75,7 @@ class Told(Struct, frozen=True, forbid_unknown_fields=True):
     asked: str
     no_secret: str
     user: str
+    named: str
     known: str
     before_value: str
     before_name: str
@@ -102,6 +103,7 @@ class Teller:
         self._asked_for = compiled(r"(?<![\w-])@@(?![\w-])", told.asked)
         self._no_secret = compiled(r"(?<!\w)@@(?!\w)", told.no_secret)
         self._user = compiled(r"\b@@[\s:]*$", told.user)
+        self._named = compiled(r"\b@@\W*$", told.named)
         self._known = compiled("^@@$", told.known)
         self._before_value = compiled(r"(?:\b@@|[:=?/|→>(])\s*$", rf"{told.before_value}|{told.password}")
         self._before_quoted = compiled(
@@ -251,6 +253,8 @@ class Teller:
             if mark and right and left.replace("_", "").isalpha():
                 # "admin:" has its password behind it, "user:" has a name
                 value, prior = right, prior + ("" if left in ("admin", "root") else left) + mark
+            if _NETWORK.search(prior) and not value.islower() and self._core.search(told, match.end()):
+                continue  # the name of the network, and then its password
             last = not told[match.end() :].strip() or bool(self._after_value.match(told, match.end()))
             begins = self._names_it.match(told, match.end()) and not self._known.match(value)
             if self._is_value(value, "use " if begins else prior, own) or (
@@ -263,7 +267,7 @@ class Teller:
         """Whether the last word of a sentence, somewhere behind a word for a password, is one that nobody else has."""
         told = _MADE_UP.fullmatch(value) and not self._known.match(value)
         return bool(told and (asked or self._password.search(prior))) and not (
-            self._before_name.search(prior) or self._user.search(prior)
+            self._before_name.search(prior) or self._user.search(prior) or self._named.search(prior)
         )
 
     def _is_value(self, value: str, prior: str, own: bool) -> bool:
@@ -276,6 +280,8 @@ class Teller:
             return False
         if _HEX.fullmatch(value):
             return bool(self._direct.search(prior))
+        if self._named.search(prior) and not self._of_core.search(prior):
+            return False
         classes = sum(bool(each.search(value)) for each in _CLASSES)
         if classes < 2 or not _DRAWN.search(value):
             return False
