@@ -103,7 +103,7 @@ class Teller:
         self._asked_for = compiled(r"(?<![\w-])@@(?![\w-])", told.asked)
         self._no_secret = compiled(r"(?<!\w)@@(?!\w)", told.no_secret)
         self._user = compiled(r"\b@@[\s:]*$", told.user)
-        self._named = compiled(r"\b@@\W*$", told.named)
+        self._named = compiled(r"\b@@\s*$", told.named)
         self._known = compiled("^@@$", told.known)
         self._before_value = compiled(r"(?:\b@@|[:=?/|→>(])\s*$", rf"{told.before_value}|{told.password}")
         self._before_quoted = compiled(
@@ -280,7 +280,7 @@ class Teller:
             return False
         if _HEX.fullmatch(value):
             return bool(self._direct.search(prior))
-        if self._named.search(prior) and not self._of_core.search(prior):
+        if self._named.search(prior) and not self._core.search(prior):
             return False
         classes = sum(bool(each.search(value)) for each in _CLASSES)
         if classes < 2 or not _DRAWN.search(value):
