@@ -40,6 +40,7 @@ from gateway.store.memory.facts import (
     get_fact,
     live_fact,
     put_fact,
+    search_facts,
     undo_fact,
 )
 from gateway.store.memory.jobs import Job
@@ -228,10 +229,11 @@ def _note(
     place, owner = scopes_of(conversation)[0], conversation.owner
     if stated.denied:
         known = live_fact(connection, owner, place, stated.key)
-        if known is None or not content(stated.value) <= frozenset(stems(known.text)):
-            return False
-        end_fact(connection, known.id, owner, now=message.created_at, reason="taken back")
-        return True
+        ended = [known] if known is not None else _unwell(connection, owner, place, stated)
+        ended = [each for each in ended if content(stated.value) <= frozenset(stems(each.text))]
+        for each in ended:
+            end_fact(connection, each.id, owner, now=message.created_at, reason="taken back")
+        return bool(ended)
     if MARK in stated.quote:
         return False
     new = NewFact(
@@ -247,6 +249,17 @@ def _note(
         valid_from=message.created_at,
     )
     return put_fact(connection, new) is not None
+
+
+def _unwell(
+    connection: apsw.Connection, owner: str, place: tuple[Scope, str], stated: StatedFact
+) -> list[Fact]:
+    """What is known of an illness or a part of the body, by whatever key; a speaker's alone."""
+    if stated.key.partition(":")[0] != "health":
+        return []
+    begins = stated.key + ("_" if ":" in stated.key else ":")
+    found = search_facts(connection, owner, [place], stated.value, _KNOWN_SHOWN)
+    return [each for each in found if each.key.startswith(begins)]
 
 
 def _apply(

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from gateway.memory.learning.plain import REQUESTS, PlainClause, plain_clauses
 from gateway.memory.learning.statements import UPPER
-from gateway.memory.learning.values import UNCLEAR
+from gateway.memory.learning.values import BODY, UNCLEAR
 from gateway.memory.learning.wordings import SUBJECT_VI, WORDINGS
 
 _MOST_WORDS = 24
@@ -48,6 +48,22 @@ _DENIALS = (
     ),
     re.compile(r"^(i|we) (?:no longer|don['’]?t|do not)\b", re.I),
     re.compile(rf"^({SUBJECT_VI}) (?:không còn|không|ko|hết)\b", re.I),
+)
+# These end what is known of the part or the illness, in whatever words it was told.
+_FULLY = r"(?: (?:now|finally|fully|completely|all|totally))*"
+_RECOVERED = (
+    re.compile(
+        rf"my (?:(?:left|right|broken|bad|sore|sprained) )?(?P<what>{BODY})(?:['’]?s| is| are| has| have)?{_FULLY} "
+        rf"(?:healed|recovered|mended|cured|back to normal|(?:much )?better|fine again|ok(?:ay)? again|"
+        rf"(?:doesn['’]?t|don['’]?t) hurt any ?more)(?: (?:up|nicely|completely|fully|again))?",
+        re.I,
+    ),
+    re.compile(
+        rf"(?:i(?:['’]?ve| have|['’]?m| am)?){_FULLY} (?:recovered from|(?:got|gotten|been) over|cured of|over) "
+        r"(?:my |the )?(?P<what>[\w -]{3,40})",
+        re.I,
+    ),
+    re.compile(rf"{SUBJECT_VI} (?:đã )?khỏi (?:hẳn |bệnh )*(?P<what>[\w ]{{2,30}})", re.I),
 )
 _ANY_MORE = re.compile(r"\s+(?:any ?more|any longer|after all|at all|nữa)\W*$", re.I)
 _GREETING = re.compile(r"^\W*(?:hi|hello|hey|hallo)\b", re.I)
@@ -90,7 +106,10 @@ _INFLECTED = re.compile(
 
 
 class StatedFact(Struct, frozen=True):
-    """The fact of a ``quote``; ``denied``, it ends the known fact of the key that has ``value``."""
+    """The fact of a ``quote``; ``denied``, it ends the known fact of the key that has ``value``.
+
+    A denied key without a value of its own ("health") stands for all of that name.
+    """
 
     key: str
     text: str
@@ -167,6 +186,10 @@ def _read(said: str, quote: str) -> StatedFact | None:
     fact = _match(said, quote)
     if fact is not None:
         return fact
+    for recovered in _RECOVERED:
+        found = recovered.fullmatch(said)
+        if found and not UNCLEAR.search(found["what"]):
+            return StatedFact("health", _third_person(said), found["what"], quote, denied=True)
     for denial in _DENIALS:
         found = denial.match(said)
         if found:

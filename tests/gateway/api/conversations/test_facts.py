@@ -90,6 +90,27 @@ async def test_plain_statements_need_no_model(client: Client, inference: Scripte
     assert (task["title"], task["state"]) == ("Pay rent", "done")
 
 
+async def test_a_recovery_ends_what_was_known_of_it_and_nothing_else(client: Client) -> None:
+    name = await start(client, kind="chat")
+    await say(client, name, "I have a broken leg. I have asthma and a bad back", reply=False)
+    await say(client, name, "I have a bad knee and I'm allergic to nuts", reply=False)
+    assert set(await known(client)) >= {"health: broken_leg", "health: asthma", "health: bad_knee"}
+    await say(client, name, "my leg has almost healed. Has my knee healed?", reply=False)
+    assert "health: broken_leg" in await known(client)
+    await say(client, name, "my leg has finally healed btw", reply=False)
+    left = set(await known(client))
+    assert "health: broken_leg" not in left and left >= {
+        "health: asthma",
+        "health: bad_knee",
+        "allergy: nuts",
+    }
+    await say(
+        client, name, "I've recovered from asthma, they say. My sister's knee is fine again", reply=False
+    )
+    await say(client, name, "my knee is back to normal", reply=False)
+    assert set(await known(client)) & {"health: bad_knee", "allergy: nuts"} == {"allergy: nuts"}
+
+
 async def test_what_was_not_meant_is_taken_back(client: Client) -> None:
     """Facts and tasks are as they were before the message that its writer takes back, and only those."""
     name = await start(client, kind="chat")

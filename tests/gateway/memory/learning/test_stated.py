@@ -147,6 +147,24 @@ def test_facts_in_casual_lines_are_found_and_none_is_wrong(name: str) -> None:
     assert missing <= found / 20
 
 
+@pytest.mark.parametrize(
+    ("text", "ended"),
+    [
+        ("my back is better now", "back"),
+        ("I've recovered from the flu", "flu"),
+        ("mình khỏi viêm xoang rồi", "viêm xoang"),
+        ("my leg is better than yours", ""),
+        ("my leg has almost healed", ""),
+        ("I'm over it", ""),
+        ("my sister's leg has healed", ""),
+    ],
+)
+def test_a_recovery_ends_what_is_known(text: str, ended: str) -> None:
+    assert [(fact.key, fact.value) for fact in stated_facts(text) if fact.denied] == [
+        ("health", ended)
+    ] * bool(ended)
+
+
 @pytest.mark.parametrize("name", ["memory_tasks_casual", "memory_tasks_casual_2"])
 def test_changes_in_casual_lines_are_found_and_none_is_wrong(name: str) -> None:
     for line in load_lines(Path(__file__).parents[4] / "eval" / f"{name}.toml"):
