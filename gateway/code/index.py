@@ -7,7 +7,7 @@ only what differs. Every transaction is short.
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -21,7 +21,7 @@ from gateway.code.outline import ranks
 from gateway.code.processes import in_processes, processes_for
 from gateway.code.reading import NO_FACTS, FileRead, FileReader, Unread, module_of, reader_at
 from gateway.code.resolving.project import Resolved, read_names, resolve_batches, resolver_at, resolver_of
-from gateway.code.walk import FoundFile, Walk, check_root, walk
+from gateway.code.walk import FoundFile, Walk, check_root, files_at, walk
 from gateway.store.code import files as store
 from gateway.store.code import graph, projects
 from gateway.store.db import Database
@@ -69,12 +69,25 @@ class ProjectIndexer:
         Raises HearthError when the folder is gone or unreadable, also from one moment to the next. The index stays.
         """
         try:
-            return self._run()
+            return self._run(self._compare())
         except HearthError as error:
             problem = error.message
             if self._project.problem != problem:
                 self._database.write_sync(lambda c: projects.set_problem(c, self._project.id, problem))
             raise
+
+    def run_for(self, paths: Collection[str]) -> None:
+        """Index these relative paths first, without a walk over the project, if they all are files that it knows.
+
+        What else has changed is left to :meth:`run`.
+        """
+        known = self._known()
+        files = files_at(self._root, paths) if known.keys() >= set(paths) else None
+        if files:
+            packages = {posixpath.dirname(path) for path in known if path.endswith("__init__.py")}
+            everything = [FoundFile(row.path, row.language, row.size, row.mtime_ns) for row in known.values()]
+            stale = [each for each in files if _is_stale(each, known[each.path], packages)]
+            self._run(_Compared(Walk(everything, [], {}), known, packages, stale))
 
     def waiting(self) -> int:
         """How many files a run would look at; 0 if there is nothing to do. Raises HearthError as a run does."""
@@ -86,13 +99,16 @@ class ProjectIndexer:
 
     def _compare(self) -> _Compared:
         found = walk(self._root, self._project.excludes, docs=self._project.docs)
-        known = {row.path: row for row in self._read(lambda c: store.files_of(c, self._project.id))}
+        known = self._known()
         packages = {posixpath.dirname(each.path) for each in found.files if each.path.endswith("__init__.py")}
         stale = [each for each in found.files if _is_stale(each, known.get(each.path), packages)]
         return _Compared(found, known, packages, stale)
 
-    def _run(self) -> Indexed:
-        compared = self._compare()
+    def _known(self) -> dict[str, store.FileRow]:
+        rows = self._database.read_sync(lambda c: store.files_of(c, self._project.id))
+        return {row.path: row for row in rows}
+
+    def _run(self, compared: _Compared) -> Indexed:
         parsed, unread = self._parse(compared)
         there = {each.path for each in compared.walk.files} - unread
         gone = [row for path, row in compared.known.items() if path not in there]
@@ -136,9 +152,6 @@ class ProjectIndexer:
             names |= changed_names(was, DECODER.decode(each.facts) if each.facts else NO_FACTS)
             names |= set() if before else {_module_of(each.row.path)}
         return names
-
-    def _read(self, fn: Callable[[apsw.Connection], list[store.FileRow]]) -> list[store.FileRow]:
-        return self._database.read_sync(fn)
 
     def _facts(self, digest: bytes) -> FileFacts:
         stored = self._database.read_sync(lambda c: store.facts_of(c, digest)) if digest else None

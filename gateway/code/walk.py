@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -105,6 +105,21 @@ def walk(root: Path, excludes: Sequence[str], *, docs: bool = False) -> Walk:
                 _count(result, reason)
     result.files.sort()
     return result
+
+
+def files_at(root: Path, paths: Iterable[str]) -> list[FoundFile] | None:
+    """Files that a walk has found before, as it would find them now; None where only a walk can tell."""
+    found = []
+    for path in sorted(paths):
+        language = language_of(path)
+        try:
+            state = (root / path).lstat()
+        except OSError:
+            return None
+        if language is None or not stat.S_ISREG(state.st_mode) or state.st_size > MAX_BYTES:
+            return None
+        found.append(FoundFile(path, language, state.st_size, state.st_mtime_ns))
+    return found
 
 
 def check_root(root: Path) -> None:

@@ -11,7 +11,7 @@ import asyncio
 import sys
 import threading
 from collections.abc import AsyncIterator, Collection
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from subprocess import DEVNULL, PIPE
 
@@ -93,6 +93,8 @@ class ProjectWatcher:
             ]
             for project, inside in sorted(changed, key=lambda each: len(each[1])):
                 if inside or not await asyncio.to_thread(Path(project.path).is_dir):
+                    if len(inside) <= _MANY:
+                        await self._index_first(project, inside)
                     await self._index(project, many=len(inside) > _MANY)
                     if await asyncio.to_thread(_folders, project) != folders[project.id]:
                         return
@@ -102,6 +104,12 @@ class ProjectWatcher:
             return ProjectIndexer(self._database, project).waiting()
         except HearthError:
             return 1  # the run notes the problem
+
+    async def _index_first(self, project: CodeProject, paths: Collection[str]) -> None:
+        """Index files that have changed before the whole project is compared, which takes longer than a few files."""
+        inside = {Path(path).relative_to(project.path).as_posix() for path in paths}
+        with suppress(HearthError):  # comparing the project meets it again
+            await asyncio.to_thread(ProjectIndexer(self._database, project).run_for, inside)
 
     async def _index(self, project: CodeProject, *, many: bool) -> None:
         """Index one project. A folder that is gone or cannot be read is noted in the registry."""

@@ -291,3 +291,22 @@ def test_a_variable_that_comes_moves_and_goes(project: Make, database: Database)
     made.index()
     with pytest.raises(NotFoundError):
         used()
+
+
+def test_known_files_are_indexed_without_looking_at_the_others(project: Make, database: Database) -> None:
+    made = project({"a.py": "def f(): ...\n", "b.py": "import a\na.f()\n", "c.py": "", "notes.md": "# A\n"})
+    made.write({"a.py": "def g(): ...\n", "b.py": "import a\na.g()\n", "new.py": "import a\na.g()\n"})
+    (made.root / "c.py").unlink()
+    indexer = ProjectIndexer(database, made.row)
+    for unknown in ({"a.py", "new.py"}, {"a.py", "c.py"}, {"a.py", ".gitignore"}):
+        indexer.run_for(unknown)
+        assert made.edges() == {("b", "a.f", "import")}, "only a walk can tell"
+    indexer.run_for({"a.py", "b.py"})
+    assert made.edges() == {("b", "a.g", "import")}
+    assert made.row.files == 4, "what has vanished is left to a walk"
+    (made.root / "a.py").unlink()
+    (made.root / "a.py").symlink_to("b.py")
+    indexer.run_for({"a.py"})
+    assert made.edges() == {("b", "a.g", "import")}, "a link is not read"
+    done = made.index()
+    assert (done.parsed, done.removed, made.row.files) == (1, 2, 3)
