@@ -74,13 +74,10 @@ class ChatSession:
             )
             return
         say()
+        if done["redacted"]:
+            kinds = ", ".join(f"{each['count']} x {each['kind']}" for each in done["redacted"])
+            say(f"  [not stored, but replaced by [redacted]: {kinds}; /keep stores it after all]", err=True)
         if self._news is not None:
-            if done["redacted"]:
-                kinds = ", ".join(f"{each['count']} x {each['kind']}" for each in done["redacted"])
-                say(
-                    f"  [not stored, but replaced by [redacted]: {kinds}; /keep stores it after all]",
-                    err=True,
-                )
             _show_context(done)
             show_notices(self.client, aside=True)
 

@@ -123,6 +123,8 @@ def test_chat_without_a_terminal_answers_each_line(client: Run) -> None:
     done = client("chat", "--system", "Be brief.", "--max-tokens", "8", stdin="one\ntwo\n")
     assert done.returncode == 0, done.stderr
     assert "two" in client("log", "--kind", "chat", "--limit", "1", "--json").stdout
+    told = client("chat", "--max-tokens", "8", stdin="my wifi password is Gr33nKettle99\n").stderr
+    assert "[not stored, but replaced by [redacted]: 1 x" in told
 
 
 def test_chat_ctrl_c_stops_a_reply_and_ctrl_d_ends(served: dict[str, str]) -> None:
