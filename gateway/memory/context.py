@@ -194,7 +194,8 @@ class ContextBuilder:
         answer = ""
         if not compacting:  # what is recalled for one message must not cause a compaction
             code = await self._project(conversation, asked)
-            left_out, answer = [*ingredients.left_out, *code.left_out], code.answer
+            left_out = [*ingredients.left_out, *code.left_out]
+            answer = next((offer.answer for offer in (code, *offers) if offer.answer), "")
             ingredients = msgspec.structs.replace(
                 ingredients, project=_named(code.blocks, "project"), left_out=left_out
             )

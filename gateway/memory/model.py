@@ -130,7 +130,7 @@ class MemoryModel:
                 model=self.model,
                 details={
                     "conversation": self.conversation,
-                    "model": "not asked: the project's index answers",
+                    "model": "not asked: answered from what is stored",
                 },
                 conversation=self.conversation,
             )

@@ -18,6 +18,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from gateway.base.redact import MARK, redact_value
+from gateway.memory.answers import recalled_answer
 from gateway.memory.context import MemoryParts
 from gateway.memory.hub import Hub
 from gateway.memory.learning.entailment import content, fact_follows, taken_back, usual_key
@@ -123,7 +124,7 @@ class Facts:
 
         The first changes only when a fact does, so prompts keep sharing their prefix; the second changes with each
         message. A question recalls facts of the first one, too: small models use them more often where it stands. Some
-        see facts only there.
+        see facts only there, and a question about the user is answered for them.
         """
         settings, owner = self._parts.settings, conversation.owner
         if not settings.facts_in_prompt or not settings.fact_tokens:
@@ -154,6 +155,7 @@ class Facts:
         return Offer(
             [block for block in (standing_block, recalled_block) if block is not None],
             [LeftOut(what, f"{why}, and not recalled by the message")] if left else [],
+            "" if stands or conversation.kind == "channel" else recalled_answer(asked, newest),
         )
 
     def note(

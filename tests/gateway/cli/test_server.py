@@ -127,6 +127,17 @@ def test_chat_without_a_terminal_answers_each_line(client: Run) -> None:
     assert "[not stored, but replaced by [redacted]: 1 x" in told
 
 
+def test_a_small_model_is_not_asked_what_is_stored(client: Run) -> None:
+    lines = "I live in Turin\nremind me to pay rent\nwhere do I live?\nwhat are my tasks?\n"
+    done = client("chat", "--max-tokens", "8", stdin=lines)
+    assert "You told me: “I live in Turin”" in done.stdout, done
+    assert "Tasks of today:\n[ ] T-" in done.stdout
+    assert "Pay rent" in done.stdout
+    [newest] = json.loads(client("log", "--kind", "chat", "--limit", "1", "--json").stdout)["records"]
+    record = json.loads(client("log", newest["id"], "--json").stdout)
+    assert record["details"]["model"] == "not asked: answered from what is stored"
+
+
 def test_chat_ctrl_c_stops_a_reply_and_ctrl_d_ends(served: dict[str, str]) -> None:
     with terminal(served, "chat") as chat:
         chat.wait_for(lambda text: text.endswith("> "))
