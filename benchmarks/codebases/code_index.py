@@ -31,6 +31,7 @@ from gateway.store.code.projects import list_projects
 from gateway.store.db import Database
 
 _VERSION = "5.2.19"
+_BETWEEN = 2.0  # seconds from a visible change to the next: a person's, not those of a checkout
 
 
 def fetched(scratch: Path) -> Path:
@@ -113,7 +114,10 @@ async def changes(database: Database, data: Path, files: list[Path]) -> tuple[li
         return seconds
 
     await change(files[0], "before_the_first")  # once the watcher runs
-    seconds = [await change(file, f"added_{index}") for index, file in enumerate(files)]
+    seconds = []
+    for index, file in enumerate(files):
+        await asyncio.sleep(_BETWEEN)
+        seconds.append(await change(file, f"added_{index}"))
     await asyncio.sleep(5)
     begun = sum(os.times()[:2])
     await asyncio.sleep(10)
