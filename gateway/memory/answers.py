@@ -75,6 +75,7 @@ _TASKS = re.compile(
     rf"{SUBJECT_VI} (?:có|còn)(?: những)? việc gì)(?: (?:today|now|please|left|hôm nay|vậy|thế|nữa))*\W*",
     re.I,
 )
+_JOINED = re.compile(r"^(?:and|but|so|because|và|nhưng|vì)\s+", re.I)
 _VIETNAMESE = re.compile(r"[ăâđêôơưạảấầẩẫậắằẳẵặẹẻẽếềểễệỉịọỏốồổỗộớờởỡợụủứừửữựỳỵỷỹ]", re.I)
 
 
@@ -122,7 +123,7 @@ def _key_words(key: str) -> frozenset[str]:
 def _quoted(asked: str, facts: Sequence[Fact]) -> str:
     """The facts in the user's own words, or as they were entered."""
     told = "Bạn đã nói:" if _VIETNAMESE.search(asked) else "You told me:"
-    texts = [f"“{fact.quote}”" if fact.quote else fact.text for fact in facts]
+    texts = [f"“{_JOINED.sub('', fact.quote)}”" if fact.quote else fact.text for fact in facts]
     if len(texts) < 2:
         return f"{told} {texts[0]}" if texts else ""
     return "\n".join([told, *(f"- {text}" for text in texts)])

@@ -155,7 +155,9 @@ class Facts:
         return Offer(
             [block for block in (standing_block, recalled_block) if block is not None],
             [LeftOut(what, f"{why}, and not recalled by the message")] if left else [],
-            "" if stands or conversation.kind == "channel" else recalled_answer(asked, newest),
+            recalled_answer(asked, newest)
+            if self._parts.served.current.small and conversation.kind != "channel"
+            else "",
         )
 
     def note(

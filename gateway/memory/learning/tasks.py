@@ -74,11 +74,11 @@ class TaskKeeper:
             return Offer()
         today = self.today()
         tasks = await self._parts.database.read(lambda c: tasks_of_day(c, conversation.owner, today))
-        small = not self._parts.served.current.standing_memory
-        wanted = small and asks_for_tasks(asked)
+        model = self._parts.served.current
+        wanted = model.small and asks_for_tasks(asked)
         if not tasks:
             return Offer(answer=task_answer(asked, []) if wanted else "")
-        if small and not _is_about(asked, tasks):
+        if not model.standing_memory and not _is_about(asked, tasks):
             return Offer([], [LeftOut("tasks", "for a small model, and not asked for by the message")])
         lines, left = await self._lines(tasks, room)
         text = "\n".join(["Tasks of today:", *lines])

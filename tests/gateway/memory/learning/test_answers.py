@@ -16,7 +16,7 @@ SAID = (
     "I have a dog called Bruno",
     "I am 34 years old",
     "my birthday is 3 May",
-    "my wife is called Ines",
+    "I moved and my wife is called Ines",
 )
 
 
@@ -79,7 +79,7 @@ def test_any_other_question_is_left_to_the_model(asked: str) -> None:
 @pytest.mark.parametrize("asked", ["what do you know about me?", "So what have I told you about myself?"])
 def test_everything_known_is_listed(asked: str) -> None:
     told = recalled_answer(asked, FACTS).splitlines()
-    assert told == ["You told me:", *(f"- “{each.quote}”" for each in FACTS)]
+    assert told == ["You told me:", *(f"- “{each.quote.removeprefix('and ')}”" for each in FACTS)]
     assert recalled_answer(asked, []) == ""
 
 
