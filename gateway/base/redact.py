@@ -88,9 +88,9 @@ class _Rule:
         self._near = [word.encode() for word in secret.near]
         self._any_case = bool(self.pattern.flags & re.IGNORECASE)
 
-    def spans(self, text: str, letters: bytes) -> Iterator[tuple[int, int, str]]:
-        """Start, end and replacement of each occurrence, in order; ``letters`` is that of :func:`_letters`."""
-        letters = letters.lower() if self._any_case else letters
+    def spans(self, text: str, letters: bytes, lower: bytes) -> Iterator[tuple[int, int, str]]:
+        """Start, end and replacement of each occurrence, in order; both texts are of :func:`_letters`."""
+        letters = lower if self._any_case else letters
         places = [(at, word) for word in self._near if (at := letters.find(word)) >= 0]
         heapq.heapify(places)
         end = 0
@@ -140,18 +140,18 @@ def redact(text: str) -> tuple[str, int]:
 def take_secrets(text: str, asked: str = "") -> tuple[str, list[Removed]]:
     """:func:`redact`, with the secrets themselves; ``asked`` is the line that the text may answer."""
     removed: list[Removed] = []
-    letters = _letters(text)
+    letters, lower = _letters(text)
     for rule in _RULES:
-        text, found = _replaced(text, rule.name, rule.spans(text, letters))
+        text, found = _replaced(text, rule.name, rule.spans(text, letters, lower))
         if found:
             removed += found
-            letters = _letters(text)
+            letters, lower = _letters(text)
     text, found = _replaced(text, _RANDOM_NAME, _random_spans(text, letters))
     removed += found
     text, found = _replaced(text, SHAPED, ((*span, MARK) for span in shaped_spans(text, CODE)))
     removed += found
     lead = f"{asked}\n" if asked else ""
-    spans = _TELLER.spans(lead + text, _letters(lead + text))
+    spans = _TELLER.spans(lead + text, _letters(lead + text)[1])
     told = [(begin - len(lead), end - len(lead), kind) for begin, end, kind in spans if begin >= len(lead)]
     removed += [Removed(kind, text[begin:end]) for begin, end, kind in told]
     text, _ = _replaced(text, "", ((begin, end, MARK) for begin, end, _ in told))
@@ -165,9 +165,11 @@ async def take_secrets_aside(text: str, asked: str = "") -> tuple[str, list[Remo
     return take_secrets(text, asked)
 
 
-def _letters(text: str) -> bytes:
-    """The text with one byte per character, ``?`` for non-ASCII ones: faster to search, with the same offsets."""
-    return text.encode("ascii", "replace")
+def _letters(text: str) -> tuple[bytes, bytes]:
+    """The text with one byte per character, ``?`` for non-ASCII ones: faster to search, with the same offsets; and the
+    same in lower case."""
+    letters = text.encode("ascii", "replace")
+    return letters, letters.lower()
 
 
 def _replaced(text: str, name: str, spans: Iterator[tuple[int, int, str]]) -> tuple[str, list[Removed]]:

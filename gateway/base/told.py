@@ -31,6 +31,8 @@ _NUMBER = re.compile(
 )
 _LONGEST_NUMBER = 8  # digits, unless they stand right behind a word for a password or code
 _HEX = re.compile("[0-9a-fA-F-]{7,}")
+# What any value has, unless it is spoken digit by digit.
+_VALUE_LIKE = re.compile(r"""[0-9!#$%^&*~+=@"“']|[a-fA-F-]{7}""")
 _LETTERED = re.compile(
     r"(?<!\S)(?!v?\d+-?[a-z]{2})(?=[A-Za-z-]*[0-9])(?=[0-9-]*[A-Za-z])[A-Za-z0-9-]{4,32}(?!\w)"
 )
@@ -94,7 +96,7 @@ class Teller:
         def compiled(whole: str, pattern: str) -> re.Pattern[str]:
             return re.compile(whole.replace("@@", f"(?:{pattern})"), re.IGNORECASE | re.VERBOSE)
 
-        self._near = [word.encode() for word in told.near]
+        self._near = [word.encode() for word in _shortest(told.near)]
         self._password = compiled(r"(?<![\w-])@@(?![\w-])", told.password)
         self._number = compiled(r"(?<![\w-])@@(?![\w-])", told.number)
         self._place = compiled(r"(?<![\w-])@@(?![\w-])", told.place)
@@ -137,13 +139,15 @@ class Teller:
         )
         self._spoken = compiled(r"(?<!\w)@@(?:[ -]@@){2,7}(?!\w)", told.digit)
 
-    def spans(self, text: str, letters: bytes) -> Iterator[tuple[int, int, str]]:
-        """Begin, end and kind of each value, in order; ``letters`` has a byte for each character."""
-        for begin, end in self._lines(text, letters):
+    def spans(self, text: str, lower: bytes) -> Iterator[tuple[int, int, str]]:
+        """Begin, end and kind of each value, in order; ``lower`` has a byte for each character, in lower case."""
+        for begin, end in self._lines(text, lower):
             yield from self.in_line(text, begin, end)
 
     def in_line(self, text: str, begin: int, end: int) -> Iterator[tuple[int, int, str]]:
         """:meth:`spans` of one line."""
+        if not (_VALUE_LIKE.search(text, begin, end) or self._spoken.search(text, begin, end)):
+            return
         if CODE.search(text[begin:end]):
             return
         sentences = list(_SENTENCE.finditer(text, begin, end))
@@ -161,7 +165,6 @@ class Teller:
             before = match[0]
 
     def _lines(self, text: str, letters: bytes) -> list[tuple[int, int]]:
-        letters = letters.lower()
         found: set[tuple[int, int]] = set()
         for word in self._near:
             at = letters.find(word)
@@ -293,3 +296,10 @@ class Teller:
             return False
         core = self._core.search(prior) and len(value) > _LEAST + 1 and not self._before_name.search(prior)
         return bool(expected or core)
+
+
+def _shortest(words: list[str]) -> list[str]:
+    """The words that contain no other one: a line that has a word has one of them."""
+    return [
+        each for each in dict.fromkeys(words) if not any(other in each for other in words if other != each)
+    ]

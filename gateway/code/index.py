@@ -27,7 +27,7 @@ from gateway.store.code import graph, projects
 from gateway.store.db import Database
 
 _AT_ONCE = 40  # files of a transaction
-_CACHED_FILES = 500  # in memory while resolving, of all processes
+_CACHED_FILES = 900  # in memory while resolving, of all processes
 _ROUNDS = 5  # of following arguments to parameters; the later ones only for
 _MANY = 40  # files at most
 _UNRANKED = 0.02  # share of new definitions from which on all are ranked again

@@ -17,6 +17,7 @@ _TESTS = re.compile(
 )
 _LONGEST = 80  # lines of a section without headings
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_COMPOUND = re.compile(r"\b(?:\w*[a-z_][A-Z]\w*|\w+_\w+)")
 
 
 def is_test(path: str) -> bool:
@@ -86,7 +87,5 @@ def code_parts(path: str, lines: list[str], facts: FileFacts) -> Iterator[Part]:
 
 def spelled(text: str, *, alone: bool = False) -> str:
     """Names and the words that they consist of, so that `getUserName` is found by `user name`."""
-    split = " ".join(
-        " ".join(_WORDS.findall(name)) for name in set(re.findall(r"\w*[a-z_][A-Z]\w*|\w+_\w+", text))
-    )
+    split = " ".join(" ".join(_WORDS.findall(name)) for name in set(_COMPOUND.findall(text)))
     return split if alone else f"{text} {split}"

@@ -16,6 +16,8 @@ from gateway.code.languages.facts import (
     FileFacts,
     Param,
     SiteKind,
+    roots_of,
+    taken_functions,
 )
 
 # Expressions nested deeper are unknown; calls in them are found by the walk all the same.
@@ -43,6 +45,8 @@ class Extractor:
         while self._stack:
             node, scope, sometimes = self._stack.pop()
             self.visit(node, scope, sometimes)
+        self.facts.roots = roots_of(self.facts.sites)
+        self.facts.taken_by = taken_functions(self.facts.sites)
         return self.facts
 
     def visit(self, node: Node, scope: int, sometimes: bool) -> None:

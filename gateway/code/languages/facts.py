@@ -13,6 +13,7 @@ An expression is a list that begins with its kind; None is an expression that no
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Literal
 
 import msgspec
@@ -24,7 +25,7 @@ DefinitionKind = Literal["module", "class", "function", "lambda"]
 SiteKind = Literal["call", "implicit", "base", "import", "use"]
 
 # Raised when the facts of the same text or what is resolved from them change, so that an older index is made again.
-VERSION = 5
+VERSION = 6
 
 
 class Param(Struct, array_like=True):
@@ -107,13 +108,52 @@ class Import(Struct, array_like=True):
 
 
 class FileFacts(Struct, array_like=True):
+    """``roots`` are the names that the expressions of sites begin with, ``taken_by`` the sites of the calls that take
+    functions written as arguments, by definition."""
+
     definitions: list[Definition] = field(default_factory=list)
     sites: list[CodeSite] = field(default_factory=list)
     bindings: list[Binding] = field(default_factory=list)
     imports: list[Import] = field(default_factory=list)
+    roots: list[str] = field(default_factory=list)
+    taken_by: dict[int, int] = field(default_factory=dict)
 
 
-def variables(facts: FileFacts) -> dict[str, int]:
+class ViewedFacts(Struct, array_like=True):
+    """:class:`FileFacts` of which each site is decoded when it is needed: few are of files that others look into."""
+
+    definitions: list[Definition] = field(default_factory=list)
+    sites: list[msgspec.Raw] = field(default_factory=list)
+    bindings: list[Binding] = field(default_factory=list)
+    imports: list[Import] = field(default_factory=list)
+    roots: set[str] = field(default_factory=set)
+    taken_by: dict[int, int] = field(default_factory=dict)
+
+
+def roots_of(sites: Iterable[CodeSite]) -> list[str]:
+    """The names that the expressions of sites begin with."""
+    found = set()
+    for site in sites:
+        for expr in (site.callee, *site.args, *site.keywords.values()):
+            while expr is not None and expr[0] in "as*uw":
+                expr = expr[1]
+            if expr is not None and expr[0] == "n":
+                found.add(str(expr[1]))
+    return sorted(found)
+
+
+def taken_functions(sites: Iterable[CodeSite]) -> dict[int, int]:
+    """The functions that are written as arguments, with the indexes of the calls that take them."""
+    return {
+        arg[1]: index
+        for index, site in enumerate(sites)
+        if site.kind == "call"
+        for arg in (*site.args, *site.keywords.values())
+        if arg is not None and arg[0] == "f"
+    }
+
+
+def variables(facts: FileFacts | ViewedFacts) -> dict[str, int]:
     """The lines of what a file binds at its top beside functions and classes: constants, variables, named types."""
     other = {each.name for each in facts.definitions if each.parent == 0}
     other |= {each.alias for each in facts.imports if each.scope == 0} | {"", "default"}
@@ -127,3 +167,5 @@ def variables(facts: FileFacts) -> dict[str, int]:
 # Built at import because threads use them (docs/decisions/0010-first-conversion.md).
 ENCODER = msgspec.msgpack.Encoder()
 DECODER = msgspec.msgpack.Decoder(FileFacts)
+VIEW_DECODER = msgspec.msgpack.Decoder(ViewedFacts)
+SITE_DECODER = msgspec.msgpack.Decoder(CodeSite)

@@ -72,7 +72,8 @@ class Calls(Annotations):
 
     def _expected(self, view: View, scope: int, param: Param) -> Values:
         """What a parameter of a function is by what takes that function: `Callable[[Shop], …]`, `shops.map(…)`."""
-        site = view.taken_by.get(scope)
+        index = view.taken_by.get(scope)
+        site = view.site(index) if index is not None else None
         if site is None or site.callee is None:
             return {}
         found: Values = {}

@@ -38,7 +38,7 @@ def resolve_file(
     """The sites of a file with their edges, and what its calls pass to parameters."""
     sites: list[NewSite] = []
     arguments: set[Argument] = set()
-    for site in view.sites:
+    for site in view.sites():
         resolver.begin()
         values = resolver.evaluate(view, site.scope, site.callee, site.line)
         if len(values) > _MOST_TARGETS:

@@ -258,7 +258,7 @@ class Resolver(Calls):
 
     def result(self, view: View, index: int) -> Values:
         """What the call at a site returns."""
-        site = view.sites[index]
+        site = view.site(index)
         found: Values = {}
         for value, origin in self.evaluate(view, site.scope, site.callee, site.line).items():
             outside = value.kind == "external"
@@ -294,7 +294,7 @@ class Resolver(Calls):
         return through(found, "return" if len(found) == 1 else "flow")
 
     def _builtin(self, view: View, index: int, text: str) -> Values:
-        site = view.sites[index]
+        site = view.site(index)
         name = text.removeprefix("<builtin>.")
         first = site.args[0] if site.args else None
         if name == "super" and text != name:

@@ -4,13 +4,25 @@ from __future__ import annotations
 
 import posixpath
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
-from gateway.code.languages.facts import DECODER, Binding, Expr, FileFacts, Import, Param, variables
+from msgspec import Raw
+
+from gateway.code.languages.facts import (
+    SITE_DECODER,
+    VIEW_DECODER,
+    Binding,
+    CodeSite,
+    Import,
+    Param,
+    ViewedFacts,
+    variables,
+)
 from gateway.store.code.files import FileRow
 
 _SCRIPT_SUFFIXES = ("", ".ts", ".tsx", ".d.ts", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs")
+_NO_FACTS = ViewedFacts()
 _ANY_TIME = -1
 NEVER = 1 << 30  # a line after every other
 
@@ -26,10 +38,12 @@ class Candidate(NamedTuple):
 class View:
     """One file."""
 
-    def __init__(self, row: FileRow, facts: FileFacts) -> None:
+    def __init__(self, row: FileRow, facts: ViewedFacts) -> None:
         self.id, self.path, self.module = row.id, row.path, row.module
         self.python = row.language == "python"
-        self.definitions, self.sites, self.imports = facts.definitions, facts.sites, facts.imports
+        self.definitions, self.imports = facts.definitions, facts.imports
+        self._sites: list[CodeSite | Raw] = [*facts.sites]
+        self.roots, self.taken_by = facts.roots, facts.taken_by
         # By name: their ordinals follow those of the definitions in the facts.
         self.variables = {name: len(facts.definitions) + at for at, name in enumerate(variables(facts))}
         self.stars = [each for each in facts.imports if each.name == "*"]
@@ -59,16 +73,15 @@ class View:
             if binding.base is not None and binding.base[0] == "a" and binding.base[2] == "prototype"
             if binding.base[1] is not None and binding.base[1][0] == "n"
         }
-        # Functions that are written as arguments, by the call that takes them.
-        self.taken_by = {
-            arg[1]: site
-            for site in facts.sites
-            for arg in [*site.args, *site.keywords.values()]
-            if arg is not None and arg[0] == "f" and site.kind == "call"
-        }
-        self.roots = set(_roots(site.callee for site in facts.sites)) | set(
-            _roots(arg for site in facts.sites for arg in [*site.args, *site.keywords.values()])
-        )
+
+    def site(self, index: int) -> CodeSite:
+        found = self._sites[index]
+        if isinstance(found, Raw):
+            found = self._sites[index] = SITE_DECODER.decode(found)
+        return found
+
+    def sites(self) -> Iterator[CodeSite]:
+        return map(self.site, range(len(self._sites)))
 
     def candidates(self, scope: int, name: str, line: int = NEVER) -> list[Candidate]:
         """What ``name`` may be in this scope alone when ``line`` runs: its last sure value and later ones."""
@@ -102,7 +115,8 @@ class Modules:
     def __init__(self, rows: Iterable[FileRow], facts: Callable[[bytes], bytes | None], cached: int) -> None:
         self.rows = {row.id: row for row in rows}
         self._facts, self._cached = facts, cached
-        self._views: dict[int, View] = {}
+        self._views: dict[int, View] = {}  # those used lately; when they are half of what is cached,
+        self._former: dict[int, View] = {}  # they become the former ones, and these go
         self._paths = {row.path: row.id for row in self.rows.values()}
         self._names: defaultdict[str, list[int]] = defaultdict(list)
         for row in self.rows.values():
@@ -112,12 +126,15 @@ class Modules:
     def view(self, file: int) -> View:
         found = self._views.get(file)
         if found is None:
-            stored = self._facts(self.rows[file].hash)
-            facts = DECODER.decode(stored) if stored is not None else FileFacts([])
-            found = self._views[file] = View(self.rows[file], facts)
-            if len(self._views) > self._cached:
-                del self._views[next(iter(self._views))]  # the oldest: to note each use takes longer
+            if len(self._views) * 2 >= self._cached:
+                self._views, self._former = {}, self._views
+            found = self._former.get(file) or self._read(file)
+            self._views[file] = found
         return found
+
+    def _read(self, file: int) -> View:
+        stored = self._facts(self.rows[file].hash)
+        return View(self.rows[file], VIEW_DECODER.decode(stored) if stored is not None else _NO_FACTS)
 
     def python(self, view: View, module: str, level: int) -> int | None:
         """The file that an import in ``view`` names."""
@@ -170,11 +187,3 @@ def module_name(path: str, packages: set[str]) -> str:
 def _shared(first: list[str], second: list[str]) -> int:
     """The number of leading folders that two paths share."""
     return next((i for i, (a, b) in enumerate(zip(first, second, strict=False)) if a != b), 0)
-
-
-def _roots(exprs: Iterable[Expr]) -> Iterable[str]:
-    for expr in exprs:
-        while expr is not None and expr[0] in "as*uw":
-            expr = expr[1]
-        if expr is not None and expr[0] == "n":
-            yield expr[1]

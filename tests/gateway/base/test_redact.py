@@ -229,6 +229,6 @@ async def test_others_go_on_while_a_long_text_is_searched() -> None:
 )  # fmt: skip
 def test_hostile_text_is_quick(piece: str) -> None:
     text = piece * (300_000 // len(piece))
-    start = time.perf_counter()
+    start = time.thread_time()
     redact(text)
-    assert time.perf_counter() - start < 5
+    assert time.thread_time() - start < 5
