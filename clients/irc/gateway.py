@@ -15,6 +15,7 @@ from msgspec import Struct, field
 
 from clients.irc.config import GatewayConfig
 
+TASK_ID = "[OT]-[0-9]{4}(?:[0-9]{2}){0,2}-[0-9]{2}"  # of the gateway
 _CONNECT_SECONDS = 5.0
 _SILENCE_SECONDS = 60.0  # the gateway sends at least a comment every 15 s within a stream
 
@@ -151,9 +152,9 @@ class Gateway:
 
     async def begin_task(self, person: str, words: str) -> str:
         """Make a task of a person and run it; with the id of a task that waits, let it ask again. Return its id."""
-        if re.fullmatch(r"T-[0-9]{8}-[0-9]{2}", words):
-            await self._call("POST", f"/v1/tasks/{words}/resume", dict, person=person)
-            return words
+        if re.fullmatch(TASK_ID, words, re.I):
+            await self._call("POST", f"/v1/tasks/{words.upper()}/resume", dict, person=person)
+            return words.upper()
         body = {"title": words, "archetype": "model"}
         task = await self._call("POST", "/v1/tasks", lambda reply: str(reply["id"]), body, person=person)
         try:

@@ -9,7 +9,7 @@ import apsw
 import msgspec
 
 from gateway.base.errors import InvalidRequestError
-from gateway.runs.planning.checklist import items_of_lines
+from gateway.runs.planning.checklist import items_of_lines, lines_in
 from gateway.runs.planning.items import MAX_TITLE, PlannedItem
 from gateway.runs.tool import Toolbox
 from gateway.store.memory.approvals import Pattern, add_approval
@@ -50,13 +50,15 @@ def give_answer(
     """
     view, now = run_of(connection, task, owner), time.time()
     found = _open(view, number, now)
-    value = checked_answer(found, value)
+    if isinstance(value, str) and view.task.level == "objective":
+        value = value.replace(";", "\n")  # several tasks in one line, as on IRC
+    value = checked_answer(found, value, tools)
     answer_breakpoint(connection, found, value, now)
     _apply(connection, view, found, value, tools, now, request)
     return run_of(connection, task, owner).run
 
 
-def checked_answer(found: Breakpoint, value: Answer) -> Answer:
+def checked_answer(found: Breakpoint, value: Answer, tools: Toolbox) -> Answer:
     """The answer, in the case of the choice that it is. Raises InvalidRequestError that names what is possible."""
     schemas: list[dict[str, Any]] = found.schema.get("anyOf", [found.schema])
     for schema in schemas:
@@ -69,7 +71,7 @@ def checked_answer(found: Breakpoint, value: Answer) -> Answer:
                 )
             return value
         if schema.get("type") == "array":
-            return [value] if isinstance(value, str) else value
+            return lines_in(value, tools) if isinstance(value, str) else value
     possible = " or ".join(
         ", ".join(schema["enum"]) if "enum" in schema else "a text" if schema["type"] == "string" else "steps"
         for schema in schemas

@@ -90,7 +90,7 @@ def decide(view: RunView, tools: Toolbox) -> Move:
 def _step(view: RunView, item: Task, tools: Toolbox) -> Move:
     tool: RunTool | None = None
     try:
-        arguments = _filled(view, item)
+        arguments = _filled(view, item, tools)
         if item.tool is not None:
             tool = tools.get(str(item.tool.get("name")))
             tool.checked(arguments)
@@ -161,16 +161,23 @@ def _over_limit(view: RunView) -> Ask | None:
     return Ask(asked("limit", question, ["yes", "cancel"]))
 
 
-def _filled(view: RunView, item: Task) -> dict[str, Any]:
-    """An item's arguments, with results in the places of `{{n}}`. Raises InvalidRequestError."""
+def _filled(view: RunView, item: Task, tools: Toolbox) -> dict[str, Any]:
+    """An item's arguments, with results in the places of `{{n}}`. Raises InvalidRequestError.
+
+    That an earlier step found nothing may be told, but not be kept as if it were what was looked for.
+    """
     numbers = {each.id: number for number, each in enumerate(view.items, 1)}
-    results = {numbers.get(step.item): step.result or "" for step in view.steps if step.outcome != "failed"}
+    steps = {numbers.get(step.item): step for step in view.steps if step.outcome != "failed"}
+    tool = tools.find(str(item.tool.get("name"))) if item.tool is not None else None
 
     def result(match: re.Match[str]) -> str:
         number = int(match[1])
-        if number not in results:
+        if (step := steps.get(number)) is None:
             raise InvalidRequestError(f"step {number} has no result for {match[0]}", param="steps")
-        return results[number]
+        found, source = step.result or "", tools.find(step.tool)
+        if tool and "effect" in tool.risks and source and source.nothing and found == source.nothing:
+            raise InvalidRequestError(f"step {number} found nothing: {found.rstrip('.')}", param="steps")
+        return found
 
     given: dict[str, Any] = (item.tool or {}).get("arguments", {})
     return {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import contextlib
+import re
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from typing import TypeVar
@@ -121,7 +122,7 @@ class Runs:
     async def answer(self, task: str, owner: str, number: int | None, value: Answer) -> RunView:
         """Answer a BREAKPOINT. Raises as :func:`gateway.runs.answers.give_answer`."""
         tools = self._parts.tools
-        await tools.ready(named_tools(value if isinstance(value, list) else [value]))
+        await tools.ready(named_tools(value if isinstance(value, list) else re.split(r"[;\n]", value)))
         request = new_request()
         before = await self._parts.database.read(lambda c: open_runs(c, task, owner))
         await self._parts.database.write(lambda c: give_answer(c, task, owner, number, value, tools, request))

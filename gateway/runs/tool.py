@@ -47,6 +47,7 @@ class RunTool:
     ``repeatable``: a second call with the same arguments changes nothing more, so it needs no question after a crash.
     ``prepared`` makes arguments independent of the moment at which they are used: "15:00" becomes a date. ``version``
     is the hash of an outside tool's own description and schema. ``recorded``: it writes the step's record itself.
+    ``nothing`` is its result where it found nothing: that is no text to keep.
     """
 
     arguments: type[Struct]
@@ -56,6 +57,7 @@ class RunTool:
     prepared: Callable[[dict[str, Any]], dict[str, Any]] = dict
     version: str = ""
     recorded: bool = False
+    nothing: str = ""
 
     @property
     def name(self) -> str:

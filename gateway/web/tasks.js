@@ -152,8 +152,9 @@ function show(run) {
     return h("li", {}, h("span", { class: "mark", title: state }, MARKS[state]), ` ${title} `, ...(ended ? [again] : []), ...(result ? [h("div", { class: "hint result" }, outcome === "failed" ? `failed: ${result}` : result)] : []));
   });
   const moves = (MOVES[run.state] ?? []).map((what) => h("button", { type: "button", class: "quiet", onclick: () => move(what) }, what[0].toUpperCase() + what.slice(1)));
-  if (made.stop !== (run.breakpoint?.id ?? null)) {
-    made.stop = run.breakpoint?.id ?? null;
+  const stop = run.breakpoint && `${run.breakpoint.id} ${run.breakpoint.expired}`;
+  if (made.stop !== stop) {
+    made.stop = stop;
     made.form = run.breakpoint && form(run);
   }
   made.run = run;

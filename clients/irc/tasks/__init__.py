@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections import defaultdict
 from typing import Any
 
 import structlog
 from msgspec import Struct
 
-from clients.irc.gateway import Gateway, GatewayError
+from clients.irc.gateway import TASK_ID, Gateway, GatewayError
 from clients.irc.memory import StateFile
 from clients.irc.network import Network
 from clients.irc.requests import Request
 from clients.irc.wire import clean
 
-_ID = re.compile(r"(T-[0-9]{8}-[0-9]{2})\s+(.+)", re.I | re.S)
+_ID = re.compile(rf"({TASK_ID})\s+(.+)", re.I | re.S)
 _MOST_SHOWN = 5
 # Without a channel in common the bot does not see that somebody leaves, and the nick may be another's.
 _UNSEEN_SECONDS = 600.0
@@ -48,6 +49,9 @@ class PeopleTasks:
         self._mark = mark
         self._told: dict[str, dict[str, int]] = {}  # by user and task, the BREAKPOINT that waits
         self._followers: dict[str, _Follower] = {}
+        self._answering: defaultdict[str, asyncio.Lock] = defaultdict(
+            asyncio.Lock
+        )  # one answer of a user at a time
 
     def heard(self, request: Request) -> None:
         """Tell this user from now on what their tasks have to say, in private."""
@@ -92,11 +96,17 @@ class PeopleTasks:
 
     async def answer(self, request: Request, text: str) -> str:
         """Answer the BREAKPOINT that the user was told of; the reply says what became of it."""
+        async with self._answering[request.user]:
+            return await self._answer(request, text)
+
+    async def _answer(self, request: Request, text: str) -> str:
         match, told = _ID.fullmatch(text), self._told.setdefault(request.user, {})
+        if not match and len(told) > 1:
+            await self._drop_answered(request.user)
         task, value = (match[1].upper(), match[2]) if match else (next(iter(told), ""), text)
         if not match and len(told) > 1:
             return f"several of your tasks wait: {', '.join(told)}. Say {self._mark}answer TASK ANSWER."
-        number = told.pop(task, None)  # at once: a second answer must not go to the next BREAKPOINT
+        number = told.pop(task, None)  # a second answer must not go to the next BREAKPOINT
         if number is None:
             waiting = [
                 run
@@ -109,13 +119,24 @@ class PeopleTasks:
         try:
             await self._gateway.answer_task(request.user, task, number, value)
         except GatewayError as error:
-            if error.status == 400:
+            if error.status not in (404, 409):
                 told[task] = number
+            if error.code == "expired":
+                return f"that was not taken, it came too late: {self._mark}do {task} asks again."
             if error.status in (400, 404, 409):
                 return f"that was not taken: {error}"
-            told[task] = number
             raise
+        if told.get(task) == number:  # told once more meanwhile
+            del told[task]
         return f"{task} goes on."
+
+    async def _drop_answered(self, user: str) -> None:
+        """Forget BREAKPOINTs that do not wait any more, such as those answered elsewhere."""
+        told = self._told[user]
+        for run in await self._gateway.runs(user):
+            waits = run["breakpoint"]["id"] if run["breakpoint"] else None
+            if told.get(run["task"], waits) != waits:
+                del told[run["task"]]
 
     async def forget(self, request: Request) -> None:
         """Delete a user's tasks and the facts that these remembered."""

@@ -78,7 +78,7 @@ class TaskAnswer(BreakpointAnswer, frozen=True, kw_only=True):
 async def answer_breakpoint(request: ApiRequest, given: TaskAnswer, progress: Progress) -> RunReply:
     """Answer the BREAKPOINT at which the run of a task waits, in the user's words: ask the user first, because it is
     the user's decision."""
-    if given.answer == "always":
+    if isinstance(given.answer, str) and given.answer.strip().lower() == "always":
         raise InvalidRequestError(
             "`always` is not taken over MCP; the user can say it elsewhere", param="answer"
         )

@@ -109,6 +109,16 @@ def retry(client: GatewayClient, task: str, step: int, detach: bool) -> None:
     _follow(client, task, detach)
 
 
+@click.command()
+@click.argument("task")
+@_DETACHED
+@with_client
+def resume(client: GatewayClient, task: str, detach: bool) -> None:
+    """Go on with a paused run, or let a waiting one ask again."""
+    client.post(f"/v1/tasks/{task}/resume")
+    _follow(client, task, detach)
+
+
 def _mover(name: str, text: str) -> click.Command:
     @click.command(name, help=text)
     @click.argument("task")
@@ -146,7 +156,7 @@ COMMANDS = (
     edit,
     retry,
     _mover("pause", "Pause a run."),
-    _mover("resume", "Go on with a paused run, or let a waiting one ask again."),
+    resume,
     _mover("cancel", "Cancel a run and its task."),
     notices,
     approvals,

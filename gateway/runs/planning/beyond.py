@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
+from gateway.base.redact import MARK
 from gateway.runs.planning.known import NamedThings
-from gateway.runs.planning.wordings import BEFORE, URL
+from gateway.runs.planning.wordings import BEFORE, KEEP, URL
 from gateway.runs.tool import Toolbox
 
 # At the beginning of a clause: "…, and if it does, …". "Find out if …" has none.
@@ -46,6 +47,8 @@ def beyond_steps(text: str, tools: Toolbox, known: NamedThings) -> str:
         return "A step is done once, and none repeats itself"
     if _REMINDED.match(bare) and _PAST.search(text):
         return "The time is past"
+    if MARK in text and re.match(KEEP, bare, re.I):
+        return "A secret was taken out of it, and the rest is not worth remembering"
     if _UNDOING.match(bare):
         return "No step deletes, cancels or prevents anything"
     addresses = URL.findall(text)

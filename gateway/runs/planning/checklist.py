@@ -43,6 +43,21 @@ def items_of_lines(lines: Sequence[str], tools: Toolbox) -> list[PlannedItem]:
     return found
 
 
+def lines_in(text: str, tools: Toolbox) -> list[str]:
+    """The lines of a text, which may have several in one, as on IRC: ``ask_wiki: QUESTION; notify: {{1}}``."""
+    found: list[str] = []
+    for line in text.splitlines():
+        pieces = line.split(";")
+        found.append(pieces[0])
+        for piece in pieces[1:]:
+            match = _LINE.fullmatch(piece)
+            if match and (match[1] in ("ask", "think") or "." in match[1] or tools.find(match[1])):
+                found.append(piece)
+            else:
+                found[-1] += f";{piece}"
+    return [line.strip() for line in found if line.strip()]
+
+
 def named_tools(lines: Sequence[str]) -> list[str]:
     """The tools that lines name."""
     return [match[1] for line in lines if (match := _LINE.fullmatch(line))]

@@ -71,11 +71,12 @@ _OF_RESULT = (
     r"(?:it|that|this|them|(?:the|that|this) (?:answer|result|name|year|date|text)s?|what (?:it|that|this) is|"
     r"what you (?:find|found|learn)(?: out)?|everything|nó|lại|kết quả|câu trả lời)"
 )
-_KEEP = (
+KEEP = (
     r"(?:remember|keep in mind|bear in mind|note(?: down)?|make a note|take a note|jot(?: down)?|write down|"
     r"memori[sz]e|save|store|record|keep|don['’]?t forget|"
     r"(?:ghi nhớ|nhớ|ghi lại|ghi chú|lưu(?: lại)?)(?: (?:giùm|dùm|hộ|giúp)(?: (?:tôi|mình|em|anh|chị))?)?)"
 )
+_TO_NOTES = r"(?:in|into|to|among|on|under) (?:my|the|your) (?:notes?|memory|facts)"
 _REMIND = (
     rf"(?:(?:remind|ping|nudge|alert|warn|message|notify|tell|wake) {_ME}(?: up)?|let {_ME} know|don['’]?t let {_ME} "
     rf"forget|don['’]?t forget|(?:nhắc|báo|gọi)(?: nhở)? {_ME})"
@@ -138,10 +139,10 @@ NAMED: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ),
         ("notify", rf"{_TELL}\s*[:,]?\s+(?P<text>[\"“‘'].+[\"”’'])"),
         ("add_task", r"(?:remember|don['’]?t forget|don['’]?t let me forget) to\s+(?P<title>.+)"),
-        ("remember", rf"{_KEEP}\s*(?:that\b\s*:?|:|rằng|là)\s+(?P<text>.+)"),
+        ("remember", rf"{KEEP}\s*(?:that\b\s*:?|:|rằng|là)\s+(?!{_TO_NOTES}$)(?P<text>.+)"),
         (
             "remember",
-            rf"{_KEEP}\s+(?!to\b|{_OF_RESULT}\b)(?P<text>.+?\s(?:is|are|was|has|have|likes?|lives?|là|có|thích|ở)\s.+)",
+            rf"{KEEP}\s+(?!to\b|{_OF_RESULT}\b)(?P<text>.+?\s(?:is|are|was|has|have|likes?|lives?|là|có|thích|ở)\s.+)",
         ),
         (
             "add_task",
@@ -150,7 +151,8 @@ NAMED: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ),
         (
             "add_task",
-            rf"(?:add|put|write)\s+(?P<title>(?:(?!\band (?:add|put|write)\b).)+?)\s+(?:on|onto|to|in) {_LIST}",
+            rf"(?:add|put|write)\s+(?!{_OF_RESULT}\s)"
+            rf"(?P<title>(?:(?!\band (?:add|put|write)\b).)+?)\s+(?:on|onto|to|in) {_LIST}",
         ),
         ("add_task", rf"(?:add|put|write)\s+(?:on|onto|to|in) {_LIST}\s*:?\s+(?P<title>.+)"),
         (
@@ -163,11 +165,19 @@ NAMED: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     )
 )
 KEEP_RESULT = re.compile(
-    rf"{_KEEP}\s+{_OF_RESULT}(?: down)?(?: (?:for later|in my (?:notes|memory)))?|(?:ghi|lưu) lại|ghi (?:chú|nhớ)",
+    rf"(?:{KEEP}|write)\s+{_OF_RESULT}(?: down)?(?: for later)?(?: {_TO_NOTES})?|"
+    rf"(?:add|put)\s+{_OF_RESULT} {_TO_NOTES}|"
+    r"(?:ghi|lưu) lại|ghi (?:chú|nhớ)|(?:ghi|lưu)(?: (?:nó|lại))? vào (?:ghi chú|sổ(?: tay)?|bộ nhớ)",
     re.I,
 )
-TELL_AT_END = re.compile(rf"{_TELL}\s+(?!(?:if|whether|about|xem|nếu|{_WH}))(?P<text>.+)", re.I | re.S)
-ASKED_OF_STEPS = re.compile(rf"(?:if|whether|xem|{_WH}|mấy)\b.*", re.I | re.S)
+TELL_AT_END = re.compile(
+    rf"{_TELL}\s+(?:(?:that|rằng|là)\s+)?(?!(?:if|whether|about|xem|nếu|{_WH}))(?P<text>.+)", re.I | re.S
+)
+ASKED_OF_STEPS = re.compile(
+    r"(?:(?:in (?:\w+ ){1,3}(?:sentences?|words?|lines?|points)|briefly|shortly|quickly),?\s+)?"
+    rf"(?:if|whether|xem|{_WH}|mấy)\b.*",
+    re.I | re.S,
+)
 TELL_RESULT = re.compile(
     rf"(?:(?:tell|notify|show|give|message) {_ME}|let {_ME} know|báo {_ME})(?: (?:about )?{_OF_RESULT})?",
     re.I,

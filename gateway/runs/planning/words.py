@@ -11,6 +11,7 @@ import re
 from msgspec import Struct
 
 from gateway.base.errors import InvalidRequestError
+from gateway.base.redact import MARK
 from gateway.runs.planning.beyond import CONDITION, LISTED, RECURRING
 from gateway.runs.planning.items import MAX_ITEMS, MAX_TITLE, PlannedItem, item_of_call
 from gateway.runs.planning.known import NamedThings
@@ -195,8 +196,10 @@ def _of_result(text: str, before: list[_Step]) -> list[_Step]:
         return []
     result = f"{{{{{last}}}}}"
     if KEEP_RESULT.fullmatch(text):
-        subject = next(iter(before[last - 1][1].values())).strip(" ?.").removeprefix("What is ")
-        return [("remember", {"text": f"{subject}: {result}"})]
+        tool, given = before[last - 1]
+        subject = next(iter(given.values())).strip(" ?.").removeprefix("What is ")
+        calls = "callers of " if tool == "callers_of" else ""
+        return [("remember", {"text": f"{calls}{subject}: {result}"})]
     return [("notify", {"text": result})] if TELL_RESULT.fullmatch(text) else []
 
 
@@ -320,8 +323,10 @@ def _placed(name: str, place: str) -> _Given:
 
 
 def _planned(steps: list[_Step], tools: Toolbox) -> list[PlannedItem]:
-    """Items of steps; none if a tool is not there."""
+    """Items of steps; none if a tool is not there, or a secret was taken out of what is to be remembered."""
     if any(tool != "think" and tools.find(tool) is None for tool, _ in steps):
+        return []
+    if any(tool == "remember" and MARK in given["text"] for tool, given in steps):
         return []
     return [
         PlannedItem(title=given["question"][:MAX_TITLE])

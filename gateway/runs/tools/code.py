@@ -21,6 +21,7 @@ _RISKS: frozenset[Risk] = frozenset({"untrusted", "private"})
 _HITS = 5
 _USES = 20
 _FILE_LINES = 400
+_NO_HIT = "nothing was found"
 
 Text = Annotated[str, Meta(min_length=1, max_length=400)]
 Project = Annotated[str, Meta(max_length=400)]
@@ -61,7 +62,7 @@ def code_tools(database: Database) -> list[RunTool]:
                 for hit in hits
             ]
 
-        return ToolOutput("\n\n".join(await asyncio.to_thread(shown)) or "nothing was found")
+        return ToolOutput("\n\n".join(await asyncio.to_thread(shown)) or _NO_HIT)
 
     async def callers_of(calling: Calling, asked: CallersArgs) -> ToolOutput:
         """List who calls a function or a method of a project."""
@@ -96,7 +97,7 @@ def code_tools(database: Database) -> list[RunTool]:
         return ToolOutput("\n".join([*lines[:_FILE_LINES], *more]))
 
     return [
-        RunTool(CodeSearchArgs, search_code, _RISKS),
+        RunTool(CodeSearchArgs, search_code, _RISKS, nothing=_NO_HIT),
         RunTool(CallersArgs, callers_of, _RISKS),
         RunTool(FileArgs, read_file, _RISKS),
     ]

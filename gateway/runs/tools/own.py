@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+import unicodedata
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -26,6 +27,12 @@ Said = Annotated[str, Meta(min_length=1, max_length=1000)]
 _LONGEST_WAIT = 600.0
 _OF_KEY = re.compile(
     r"(?:my |the |our )*(?P<what>.+?)\s+(?:is|are|was|were|=|là)\b.*|(?P<words>.+)", re.I | re.S
+)
+# Words before "is" that name nothing: facts about different things would have one key.
+_NAMES_NOTHING = re.compile(
+    r"(?:who|whom|whose|what|when|where|which|why|how|it|this|that|there|here|he|she|they|we|you|i|today|"
+    r"ai|gì|nó|đây|đó|hôm nay)",
+    re.I,
 )
 _EFFECT: frozenset[Risk] = frozenset({"effect"})
 
@@ -141,8 +148,12 @@ def own_tools(database: Database, zone: str) -> list[RunTool]:
 
 
 def _key(text: str) -> str:
-    """A key of a fact's first words: "my home city is Turku" has home_city."""
+    """A key of a fact's first words: "my home city is Turku" has home_city, a question all that it asks."""
     match = _OF_KEY.fullmatch(text.strip())
-    words = re.findall(r"[a-z0-9]+", (match["what"] or match["words"] if match else text).lower())[:4]
-    key = "_".join(words)[:40].lstrip("0123456789_")
+    what, most = (match["what"] or match["words"] if match else text), 4
+    if _NAMES_NOTHING.fullmatch(what):
+        what, most = text.partition(": ")[0], 12
+    bare = unicodedata.normalize("NFD", what.lower().replace("đ", "d"))
+    words = re.findall(r"[a-z0-9]+", re.sub(r"[\u0300-\u036f]", "", bare))[:most]
+    key = "_".join(words)[:40].lstrip("0123456789_").rstrip("_")
     return key if len(key) > 1 else "note"

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from gateway.ask.checking.citations import REFUSAL
 from gateway.ask.flow import AskFlow
 from gateway.ask.types import AnswerDone, AskCall
 from gateway.base.errors import HearthError
@@ -17,6 +18,7 @@ from gateway.wiki.source import WikiSource
 _HITS = 20  # of each search
 _SHOWN = 3
 _SNIPPET = 300
+_NO_PAGE = "no page was found"
 
 
 class AskWikiArgs(Struct, frozen=True, forbid_unknown_fields=True):
@@ -55,9 +57,9 @@ def wiki_tools(ask: AskFlow, wiki: WikiSource) -> list[RunTool]:
                 continue
             text = "\n".join(section.text for section in page.sections)
             lines.append(f"{page.title} ({page.url}): {excerpt(text, asked.query, most=_SNIPPET)}")
-        return ToolOutput("\n".join(lines) or "no page was found")
+        return ToolOutput("\n".join(lines) or _NO_PAGE)
 
     return [
-        RunTool(AskWikiArgs, ask_wiki, frozenset({"untrusted"}), recorded=True),
-        RunTool(SearchWikiArgs, search_wiki, frozenset({"untrusted"})),
+        RunTool(AskWikiArgs, ask_wiki, frozenset({"untrusted"}), recorded=True, nothing=REFUSAL),
+        RunTool(SearchWikiArgs, search_wiki, frozenset({"untrusted"}), nothing=_NO_PAGE),
     ]

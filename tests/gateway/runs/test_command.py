@@ -52,9 +52,11 @@ def test_run_watch_answer_pause_resume_and_cancel(
     assert "BREAKPOINT 1: Which colour?" in shown
     assert "waits at a BREAKPOINT: Which colour?" in tasks("state", task, "done", status=1)
     assert "paused" in tasks("pause", task)
-    assert "Which colour?" in tasks("resume", task) + tasks("watch", task)
+    assert "A colour" in tasks("resume", task, "--detach")
+    assert "Which colour?" in tasks("watch", task)
+    assert "BREAKPOINT 3: Which colour?" in tasks("resume", task), "not before the question is there"
     assert "told: violet" in tasks("answer", task, "violet")
-    assert "BREAKPOINT 2 was answered already" in tasks("answer", task, "violet", status=1)
+    assert "BREAKPOINT 3 was answered already" in tasks("answer", task, "violet", status=1)
     detached = tasks("run", "Remind me in 5 hours to sleep", "--detach").split()[0]
     assert "cancelled" in tasks("cancel", detached)
     assert "names no tool" in tasks("run", "never made", "--step", "paint: it", status=1)

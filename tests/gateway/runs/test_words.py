@@ -12,7 +12,7 @@ import pytest
 
 from gateway.base.errors import InvalidRequestError
 from gateway.runs.planning.beyond import beyond_steps
-from gateway.runs.planning.checklist import items_of_lines
+from gateway.runs.planning.checklist import items_of_lines, lines_in
 from gateway.runs.planning.known import NamedThings
 from gateway.runs.planning.when import moment
 from gateway.runs.planning.words import items_of_words, options, parts_of
@@ -195,6 +195,34 @@ def test_what_is_no_time_or_past_is_refused(text: str) -> None:
             "Remember that if the alarm rings, the code is on the door",
             [("remember", {"text": "if the alarm rings, the code is on the door"})],
         ),
+        (
+            "look up when Befunge was made and save that to my notes please",
+            [
+                ("ask_wiki", {"question": "when Befunge was made"}),
+                ("remember", {"text": "when Befunge was made: {{1}}"}),
+            ],
+        ),
+        (
+            "who calls total in the project? write it down",
+            [("callers_of", {"name": "total"}), ("remember", {"text": "callers of total: {{1}}"})],
+        ),
+        (
+            "Tìm xem ai tạo ra Befunge rồi lưu vào sổ tay giúp tôi",
+            [
+                ("ask_wiki", {"question": "ai tạo ra Befunge"}),
+                ("remember", {"text": "ai tạo ra Befunge: {{1}}"}),
+            ],
+        ),
+        (
+            "read docs/opening.md and tell me in two sentences what it says",
+            [
+                ("read_file", {"path": "docs/opening.md"}),
+                ("think", {"question": "in two sentences what it says"}),
+            ],
+        ),
+        ("Clean up the attic and save that to my notes", []),
+        ("Find out who made Befunge and add it to my list", []),
+        ("Remember that my lock code is [redacted]", []),
         ("Find out who made Befunge, and if it is Chris, remember that he likes art", []),
         ("If docs/opening.md says eight, add a task to change the sign", []),
         ("Nếu mở cửa lúc tám giờ, thêm việc: đổi biển", []),
@@ -273,6 +301,15 @@ def test_lines_name_their_tool(tools: Toolbox) -> None:
         items_of_lines([], tools)
 
 
+def test_one_line_may_hold_several_steps(tools: Toolbox) -> None:
+    line = "ask_wiki: Who made Befunge; and why?; remember: {{1}}; note: it is old\nask: Which; one?"
+    assert lines_in(line, tools) == [
+        "ask_wiki: Who made Befunge; and why?",
+        "remember: {{1}}; note: it is old",
+        "ask: Which; one?",
+    ]
+
+
 def test_a_part_that_no_rule_knows_leaves_only_what_it_says(tools: Toolbox) -> None:
     known = NamedThings(files={"docs/a.md": "docs/a.md"}, names={"parse": "parse | shop"}, any_project=True)
     title = "Ask the wiki who made Befunge; I need to polish parse of docs/a.md on 2030-01-01 15:00 from https://example.org/a"
@@ -305,7 +342,11 @@ def test_a_step_that_could_not_be_made_is_not_offered(tools: Toolbox) -> None:
 
 
 def test_the_end_of_a_wait_tells_what_is_written(tools: Toolbox) -> None:
-    for title in ("wait 2 seconds then tell me 'tea is ready'", "Wait 2 seconds, then tell me tea is ready"):
+    for title in (
+        "wait 2 seconds then tell me 'tea is ready'",
+        "Wait 2 seconds, then tell me tea is ready",
+        "wait 2 seconds, then notify me that tea is ready",
+    ):
         waited, told = items_of_words(title, tools, KNOWN)
         assert waited.title.startswith("wait_until: ")
         assert told.tool == {"name": "notify", "arguments": {"text": "tea is ready"}}
@@ -324,6 +365,8 @@ def test_the_end_of_a_wait_tells_what_is_written(tools: Toolbox) -> None:
         ("remind me yesterday to pay rent", "past"),
         ("read notes/budget.xlsx", "'notes/budget.xlsx'"),
         ("polish docs/opening.md", ""),
+        ("please remember that my lock code is [redacted]", "secret was taken out"),
+        ("remind me that the code is [redacted]", ""),
         ("post it to me@example.org or on Mon. morning, e.g. at 9.30", ""),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -97,6 +98,28 @@ def test_an_answer_that_comes_second_is_told_so(tasks: Browser, served: Server) 
     assert "buy rye" not in titles
     tasks.open(f"{served.url}/#/tasks")  # a fresh page finds the question again
     tasks.until_text("buy rye", f"{of(task)} form")
+
+
+def test_a_question_whose_time_is_over_is_asked_again(
+    browser: Browser, tmp_path: Path, demo_model: str
+) -> None:
+    server = Server(tmp_path / "data", demo_model, env={"HEARTH_TASKS__ANSWER_DAYS": str(3 / 86_400)})
+    browser.open(f"{server.url}/#/tasks")
+    browser.one("#task-words")
+    task = started(server, "ask: Which colour?")
+    browser.until_text("Which colour?", f"{of(task)} form")
+    browser.write(f"{of(task)} textarea", "violet", enter=False)
+    eventually(
+        lambda: server.client.get(f"/v1/tasks/{task}/run").json()["breakpoint"]["expired"],
+        "it does not expire",
+    )
+    press(browser, of(task), "Answer")
+    browser.until_text("has expired", "#task-problems")
+    browser.until_text("The time to answer is over.", f"{of(task)} form")
+    press(browser, of(task), "Ask again")
+    browser.one(f"{of(task)} form textarea")
+    browser.open("about:blank")
+    assert server.stop() == 0
 
 
 def test_a_step_is_done_again_and_the_rest_is_changed(tasks: Browser, served: Server) -> None:

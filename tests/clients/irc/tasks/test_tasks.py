@@ -12,11 +12,13 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from gateway.config.settings import Settings
 from tests.clients.irc.conftest import CHANNEL, PASSWORD, configured, running
 from tests.clients.irc.ircd import Inspircd
 from tests.clients.irc.person import Person, person
 from tests.clients.irc.test_accounts import TAGS, network
-from tests.gateway.api.conftest import LiveServer
+from tests.gateway.api.conftest import LiveServer, changed, live
+from tests.gateway.api.scripted import ScriptedInference
 
 pytestmark = pytest.mark.soak
 
@@ -83,3 +85,61 @@ async def test_a_breakpoint_is_answered_once_by_whoever_owns_the_task(
             await ann.expect_from("hearth", "done, ")
             ann.say("hearth", "!tasks")
             assert (await ann.private()).startswith("that is all")
+
+
+async def test_answers_over_irc_go_where_they_are_meant(
+    inspircd: Inspircd, server: LiveServer, tmp_path: Path
+) -> None:
+    config = configured(1, server.url, tmp_path, network=network(inspircd, tasks="accounts"))
+    headers = {"X-Hearth-Person": "test/account:alice"}
+    async with (
+        logged_in(inspircd, "ann", "alice") as ann,
+        httpx2.AsyncClient(base_url=server.url, headers=headers) as http,
+        running(config),
+    ):
+
+        async def asked(title: str, *steps: str, level: str = "task") -> str:
+            new = {"title": title, "level": level, "archetype": "hybrid"}
+            made = str((await http.post("/v1/tasks", json=new)).json()["id"])
+            body = {"steps": list(steps)} if steps else {}
+            (await http.post(f"/v1/tasks/{made}/run", json=body)).raise_for_status()
+            await ann.expect_from("hearth", f"{made}: ")
+            return made
+
+        ann.say("hearth", "!do remember that my bicycle is green")
+        await ann.expect_from("hearth", "T-")
+        one = await asked("one", "ask: Which colour?")
+        ann.say("hearth", "!answer red")
+        ann.say("hearth", "!answer blue")
+        told = [await ann.private() for _ in range(3)]
+        assert f"{one} goes on." in told
+        assert "none of your tasks waits for that." in told, "the second answer finds nothing to answer"
+        two, three = await asked("two", "ask: Which size?"), await asked("three", "ask: Which shape?")
+        (await http.post(f"/v1/tasks/{two}/answer", json={"answer": "small"})).raise_for_status()
+        await ann.expect_from("hearth", f"{two}: Done")
+        ann.say("hearth", "!answer round")  # of the two questions that were told, one waits
+        assert await ann.private() == f"{three} goes on."
+        await ann.expect_from("hearth", f"{three}: Done")
+        goal = await asked("a better house", level="objective")
+        ann.say("hearth", f"!answer {goal} notify me that: the house is fine; notify me that: it is clean")
+        assert await ann.private() == f"{goal} goes on."
+        await ann.expect_from("hearth", f"{goal}: Done")
+        tasks = (await http.get("/v1/tasks?limit=200")).json()["data"]
+        assert sum(each["parent"] == goal for each in tasks) == 2
+
+
+async def test_an_answer_that_comes_too_late_is_asked_for_again(
+    inspircd: Inspircd, settings: Settings, inference: ScriptedInference, tmp_path: Path
+) -> None:
+    late = changed(settings, "tasks", answer_days=1e-9)
+    async with live(late, inference) as server, logged_in(inspircd, "ann", "alice") as ann:
+        config = configured(1, server.url, tmp_path, network=network(inspircd, tasks="accounts"))
+        async with running(config):
+            ann.say("hearth", "!do Wash the car")
+            task = (await ann.private()).split()[0]
+            assert "one a line" in await ann.private()
+            ann.say("hearth", "!answer notify: clean")
+            assert await ann.private() == f"that was not taken, it came too late: !do {task} asks again."
+            ann.say("hearth", f"!do {task}")
+            assert await ann.private() == f"{task} is under way."
+            assert "one a line" in await ann.private()

@@ -45,8 +45,9 @@ async def test_a_breakpoint_over_mcp(settings: Settings, inference: ScriptedInfe
             assert listed["breakpoint"]["schema"] == {"enum": ["yes", "always", "skip", "cancel"]}
             wrong = {**given, "answer": "perhaps"}
             assert "possible here" in await refused(client, "answer_breakpoint", **wrong)
-            always = {**given, "answer": "always"}
-            assert "not taken over MCP" in await refused(client, "answer_breakpoint", **always)
+            for word in ("always", " ALWAYS"):
+                always = {**given, "answer": word}
+                assert "not taken over MCP" in await refused(client, "answer_breakpoint", **always)
             both = await asyncio.gather(*(client.call_tool("answer_breakpoint", given) for _ in range(2)))
             assert sorted(each.is_error or False for each in both) == [False, True]
     late = changed(settings, "tasks", answer_days=1e-9)
