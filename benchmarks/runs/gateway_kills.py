@@ -1,8 +1,9 @@
 """kill -9 of the whole gateway at random while 20 tasks append to a file through an outside tool.
 
-    python -m benchmarks.runs.gateway_kills [--kills 500]
+    python -m benchmarks.runs.gateway_kills [--kills 500] [--life 4]
 
-Doubtful steps are answered truthfully. At the end each line must be there once, and nothing left to do.
+Doubtful steps are answered truthfully. At the end each line must be there once, and nothing left to do. ``--life`` is
+the longest life of a gateway in seconds: beside other programs a step takes longer than the second of an idle machine.
 """
 
 from __future__ import annotations
@@ -19,13 +20,13 @@ from benchmarks.common import ROOT, command_line
 from tests.end_to_end.server import Server
 
 TASKS, STEPS = 20, 5
-_LIFE_SECONDS = 4.0  # of a gateway, at most; a step takes about a second
 _TOOL = ROOT / "tests" / "gateway" / "runs" / "outside_server.py"
 
 
 def main() -> None:
     parser = command_line(__doc__)
     parser.add_argument("--kills", type=int, default=500)
+    parser.add_argument("--life", type=float, default=4.0, metavar="SECONDS")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -44,7 +45,7 @@ def main() -> None:
                     break
                 tasks = make_tasks(server, batch)
                 batch += 1
-            end = time.monotonic() + random.uniform(0, _LIFE_SECONDS)
+            end = time.monotonic() + random.uniform(0, options.life)
             while tasks and (kills >= options.kills or time.monotonic() < end):
                 asked += answer(server, lines)
                 tasks = [each for each in tasks if view(server, each)["state"] != "done"]
@@ -68,7 +69,8 @@ def main() -> None:
 def make_tasks(server: Server, batch: int) -> list[str]:
     made = []
     for number in range(TASKS):
-        task = server.client.post("/v1/tasks", json={"title": f"batch {batch}, task {number}"}).json()["id"]
+        new = {"title": f"batch {batch}, task {number}", "day": f"{2001 + batch}"}  # a day holds 99 tasks
+        task = server.client.post("/v1/tasks", json=new).raise_for_status().json()["id"]
         steps = [f"file.say: {batch} {number} {step}" for step in range(STEPS)]
         body = {"steps": steps, "archetype": "model"}
         reply = server.client.post(f"/v1/tasks/{task}/run", json=body)
