@@ -25,6 +25,14 @@ _UNITS = {
     for word in words.split()
 }
 _DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_DAYS_VI = ("thứ hai", "thứ ba", "thứ tư", "thứ năm", "thứ sáu", "thứ bảy", "chủ nhật")
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_MONTH = (
+    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|"
+    r"nov(?:ember)?|dec(?:ember)?)\b"
+)
+_NTH = r"\d{1,2}(?:st|nd|rd|th)?\b"
+_DATE = rf"(?:the\s+)?{_NTH}\s+(?:of\s+)?{_MONTH}|{_MONTH}\s+(?:the\s+)?{_NTH}|ngày\s+\d{{1,2}}\s+tháng\s+\d{{1,2}}"
 _COUNT = rf"(?:\d{{1,4}}|{'|'.join(_NUMBERS)})"
 _UNIT = rf"(?:{'|'.join(sorted(_UNITS, key=len, reverse=True))})s?\b"
 _GAP = r"(?:(?<=\d)\s*|\s+)"  # "5m", but "am" is not "a m"
@@ -32,7 +40,7 @@ _SPAN = rf"(?:half an hour|{_COUNT}{_GAP}{_UNIT})"
 _DAY = (
     r"(?:on\s+|vào\s+)?(?:today|tomorrow|tonight|(?:next\s+|this\s+)?(?:"
     + "|".join(_DAYS)
-    + r")|\d{4}-\d{2}-\d{2}|"
+    + rf")|(?:{'|'.join(_DAYS_VI)})(?:\s+(?:tuần\s+)?(?:này|sau|tới))?|{_DATE}|\d{{4}}-\d{{2}}-\d{{2}}|"
     r"(?:(?:ngày|sáng|chiều|tối)\s+)?mai|(?:sáng|chiều|tối|hôm) nay)"
 )
 _HALF = r"(?:\s*(?:am\b|pm\b|o['’]clock|sáng\b|chiều\b|tối\b))"
@@ -46,6 +54,11 @@ TIME = (
     rf"{_DAY}(?:\s+(?:morning|afternoon|evening))?(?:,?\s+{_AT}?(?:{_CLOCK}))?|{_AT}(?:{_CLOCK})(?:\s+{_DAY})?|"
     rf"\d{{1,2}}(?:[:.]\d{{2}}\b{_HALF}?|\s*giờ(?:\s*\d{{1,2}}\b)?{_HALF}?|h\b{_HALF}?|{_HALF})(?:\s+{_DAY})?|"
     rf"{_SPAN}(?=\s*$))"
+)
+# "An hour before 15:00" is another time than 15:00.
+FROM_ANOTHER = re.compile(
+    rf"\b{_SPAN}\s+(?:before|after|prior to|ahead of|past|until|till|trước|sau khi)\b|\b(?:half|quarter) (?:past|to)\b",
+    re.I,
 )
 _AFTER = re.compile(
     rf"(?:(?:in|after|sau|trong)\s+)?(?:(?P<half>half an hour)|(?P<count>{_COUNT}){_GAP}(?P<unit>{_UNIT}))"
@@ -116,23 +129,37 @@ def _clock(text: str, now: datetime) -> datetime | None:
     match = _WHEN.fullmatch(text)
     if match is None:
         return None
-    day = (match["day"] or match["later"] or "").lower().split()[-1:]
+    day = " ".join((match["day"] or match["later"] or "").lower().split())
     try:
-        found = _at(match["clock"].lower(), now, day=(match["day"] or match["later"] or "").lower())
-        if found is None:
-            return None
-        if not day:
-            return found if found >= now else found + timedelta(days=1)
-        if day[0] in ("tomorrow", "mai"):
-            return found + timedelta(days=1)
-        if day[0] in _DAYS:
-            ahead = (_DAYS.index(day[0]) - now.weekday()) % 7
-            return found + timedelta(days=ahead or (0 if found >= now else 7))
-        if day[0][0].isdigit():
-            date = datetime.fromisoformat(day[0])
-            return found.replace(year=date.year, month=date.month, day=date.day)
+        found = _at(match["clock"].lower(), now, day=day)
+        return None if found is None else _on(day, found, now)
     except ValueError:
         return None
+
+
+def _on(day: str, found: datetime, now: datetime) -> datetime:
+    """The time ``found`` of today on a day. Raises ValueError for a date that does not exist."""
+    if not day:
+        return found if found >= now else found + timedelta(days=1)
+    last = day.split()[-1]
+    if last in ("tomorrow", "mai"):
+        return found + timedelta(days=1)
+    if last in _DAYS:
+        ahead = (_DAYS.index(last) - now.weekday()) % 7
+        return found + timedelta(days=ahead or (0 if found >= now else 7))
+    if (weekday := next((number for number, name in enumerate(_DAYS_VI) if name in day), None)) is not None:
+        ahead = (weekday - now.weekday()) % 7
+        if "tuần sau" in day or "tuần tới" in day:
+            ahead = 7 - now.weekday() + weekday
+        return found + timedelta(days=ahead or (0 if found >= now else 7))
+    if (month := re.search(_MONTH, day)) or "tháng" in day:
+        numbers = [int(each) for each in re.findall(r"\d{1,2}", day)]
+        of_year = _MONTHS.index(month[0][:3]) + 1 if month else numbers[1]
+        dated = found.replace(month=of_year, day=numbers[0])
+        return dated if dated >= now else dated.replace(year=now.year + 1)
+    if last[0].isdigit():
+        date = datetime.fromisoformat(last)
+        return found.replace(year=date.year, month=date.month, day=date.day)
     return found
 
 

@@ -35,8 +35,8 @@ _AI = r"(?:ai|cái gì|gì|khi nào|năm nào|ở đâu|tại sao|vì sao|thế 
 QUESTION = re.compile(
     rf"{_WH}.*|[^?.]{{1,60}}[:,]\s*{_WH}.*\?|(?:is|are|was|were|does|did|do|has|have|had)\s(?!you).*\?|"
     rf".*\b{_AI}\b.*\?|(?:ai (?:đã|là|tạo|viết|làm|sáng|phát|nghĩ|thiết)|mấy giờ|tại sao|vì sao)\b.*|"
-    rf".*\b(?:là|ở|vào) {_AI}|"
-    r".*\b(?:ở đâu|khi nào|năm nào|thế nào|bao nhiêu)",
+    rf".*\b(?:là|ở|vào) {_AI}|.*\b(?:do|bởi|của) {_AI}\b.*|"
+    r".*\blàm gì|.*\b(?:ở đâu|khi nào|năm nào|thế nào|bao nhiêu)",
     re.I | re.S,
 )
 # The wiki knows nothing about the user.
@@ -46,7 +46,7 @@ LEARN = re.compile(
     rf"let {_ME} know|explain(?: to {_ME})?|describe(?: to {_ME})?|show {_ME}|see|do you know|"
     r"i(?:['’]d| would) (?:like|love) to (?:know|learn)|i (?:want|need) to (?:know|learn)|"
     r"i(?:['’]m| am)? wonder(?:ing)?|"
-    rf"cho {_ME} biết|{_ME} muốn biết|(?:tìm hiểu|tìm|tra)(?: (?:ra|xem|thử))+|"
+    rf"cho {_ME} biết|{_ME} muốn biết|(?:tìm hiểu|tìm|tra|kiểm tra)(?: (?:ra|xem|thử))+|"
     rf"tìm hiểu|xem|giải thích(?: cho {_ME})?)\s+"
     r"(?P<question>.+?)(?:(?: and|,)? (?:tell|let) me(?: know)?)?",
     re.I | re.S,
@@ -69,7 +69,8 @@ COMPARE = re.compile(
 )
 _OF_RESULT = (
     r"(?:it|that|this|them|(?:the|that|this) (?:answer|result|name|year|date|text)s?|what (?:it|that|this) is|"
-    r"what you (?:find|found|learn)(?: out)?|everything|nó|lại|kết quả|câu trả lời)"
+    r"what you (?:find|found|learn)(?: out)?|everything|the (?:summary|comparison|explanation|overview)|"
+    r"nó|lại|kết quả|câu trả lời)"
 )
 KEEP = (
     r"(?:remember|keep in mind|bear in mind|note(?: down)?|make a note|take a note|jot(?: down)?|write down|"
@@ -81,6 +82,9 @@ _REMIND = (
     rf"(?:(?:remind|ping|nudge|alert|warn|message|notify|tell|wake) {_ME}(?: up)?|let {_ME} know|don['’]?t let {_ME} "
     rf"forget|don['’]?t forget|(?:nhắc|báo|gọi)(?: nhở)? {_ME})"
 )
+_SET_REMINDER = r"(?:set|create|make|add)(?: up)?(?: me)? an? (?:reminder|alarm)(?: for me)?"
+_SET_ALARM = r"(?:đặt|cài|hẹn) "
+_NO_QUESTION = r"(?!who|what|when|where|which|why|how|if\b|whether|unless|nếu|xem)"
 _TELL = rf"(?:notify {_ME}|tell {_ME}|let {_ME} know|báo {_ME})"
 _LIST = (
     r"(?:my|the|our)(?: (?:to-?do|task|shopping|day['’]s))?[ -]?(?:list|tasks|to-?dos)"
@@ -97,12 +101,14 @@ NAMED: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     (tool, re.compile(words, re.I | re.S))
     for tool, words in (
         ("remind_at", rf"(?P<text>{_REMIND})\s+{TIME}"),
-        ("remind_at", rf"{_REMIND}\s+{TIME}\s*(?:,|{_TO})?\s+(?P<text>.+)"),
-        ("remind_at", rf"{TIME},?\s+{_REMIND}\s*(?:,|{_TO})?\s+(?P<text>.+)"),
+        ("remind_at", rf"{_SET_ALARM}(?P<text>báo thức)\s+{TIME}"),
+        ("remind_at", rf"{_REMIND}\s+{TIME}\s*(?:,|{_TO})?\s+{_NO_QUESTION}(?P<text>.+)"),
+        ("remind_at", rf"{TIME},?\s+{_REMIND}\s*(?:,|{_TO})?\s+{_NO_QUESTION}(?P<text>.+)"),
+        ("remind_at", rf"{_SET_REMINDER}\s+(?:for\s+)?{TIME}\s*(?:,|{_TO})?\s+(?P<text>.+)"),
+        ("remind_at", rf"{_SET_REMINDER}\s+(?:{_TO}\s+)?(?P<text>.+?),?\s+(?:for\s+)?{TIME}"),
         (
             "remind_at",
-            rf"{_REMIND}\s+(?:{_TO}\s+)?(?!who|what|when|where|why|how|if\b|whether|unless|nếu|xem)"
-            rf"(?P<text>.+?),?\s+{TIME}",
+            rf"{_REMIND}\s+(?:{_TO}\s+)?{_NO_QUESTION}(?P<text>.+?),?\s+{TIME}",
         ),
         ("wait_until", rf"(?:wait|pause|hold on|chờ|đợi)(?:\s+(?:until|for|đến|trong))?\s+{TIME}"),
         ("search_wiki", r"(?:search|look in|browse) (?:the )?wiki (?:for|about)\s+(?P<query>.+)"),
@@ -110,7 +116,8 @@ NAMED: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("search_wiki", r"(?:tìm|tra cứu|tìm kiếm) (?:trên |trong )?wiki\s+(?:về )?(?P<query>.+)"),
         (
             "search_wiki",
-            r"(?:look up|tra cứu)\s+(?!who|what|when|where|which|why|how)(?P<query>[^.;,?/]{2,60})",
+            r"(?:look up|tra(?: cứu)?(?: (?:giúp|giùm|dùm|hộ)(?: (?:tôi|mình))?)?)\s+"
+            r"(?!who|what|when|where|which|why|how)(?P<query>[^.;,?/]{2,60})",
         ),
         (
             "ask_wiki",
@@ -193,7 +200,11 @@ ABOUT_FILE = re.compile(
     r"\b(?:it|that|this|which|answer)(?:['’]s|\s+(?:is|should|must|can|says|stands|will))",
     re.I,
 )
-SUM_UP = re.compile(r"(?:summari[sz]e|sum up|explain|describe|tóm tắt|giải thích)\b", re.I)
+SUM_UP = re.compile(
+    r"(?:summari[sz]e|sum up|explain|describe|tóm tắt|giải thích)\b|"
+    r"(?:(?:give|show|write|make)(?: me)? )?(?:an? |the )?(?:\w+ )?(?:summary|overview|gist|outline) of\b",
+    re.I,
+)
 USES = re.compile(
     r".*?\b(?:calls?|uses?|using|calling|invokes?|depends? on|(?:usages?|uses|callers?|calls) of|gọi|dùng)\s+"
     r"(?:the (?:function|method|class) |hàm )?(?P<used>[\w.]+)(?:\(\))?(?:\s+in (?:the )?\S+?)?[?]?|"

@@ -15,7 +15,7 @@ from gateway.base.redact import MARK
 from gateway.runs.planning.beyond import CONDITION, LISTED, RECURRING
 from gateway.runs.planning.items import MAX_ITEMS, MAX_TITLE, PlannedItem, item_of_call
 from gateway.runs.planning.known import NamedThings
-from gateway.runs.planning.when import TIME, with_hour
+from gateway.runs.planning.when import FROM_ANOTHER, TIME, with_hour
 from gateway.runs.planning.wordings import (
     ABOUT_FILE,
     AFTER,
@@ -49,6 +49,7 @@ from gateway.runs.tool import Toolbox
 
 _MOST_OPTIONS = 12
 _TIME = re.compile(TIME, re.I)
+_TIMED = re.compile(rf"{TIME},?\s+(?P<rest>.+)", re.I | re.S)
 _HOLDING = ("remember", "add_task", "remind_at", "notify")
 _FINDING = ("ask_wiki", "search_wiki", "search_code", "callers_of", "read_file", "http_get", "think")
 _Given = dict[str, str]
@@ -155,12 +156,18 @@ def _followed(parts: list[str], tools: Toolbox, known: NamedThings) -> list[Titl
         ):  # an answer is better kept than excerpts
             steps[-1] = ("ask_wiki", {"question": f"What is {steps[-1][1]['query']}?"})
             found[-1] = TitlePart(found[-1].text, _planned(steps[-1:], tools))
-        own = own or _of_waiting(text, steps) or _steps(text, known)
-        own = own or _of_reading(text, steps)
+        own = (
+            own
+            or _of_waiting(text, steps)
+            or _at_a_time(text, known, last=part is parts[-1])
+            or _steps(text, known)
+        )
+        own = own or _of_reading(text, steps) or _of_file(text, known)
         if len(own) == 1 and own[0][0] == "ask_wiki" and _asks_of_steps(text, steps):
             own = [("think", {"question": own[0][1]["question"]})]
-        if any(tool in ("remind_at", "wait_until") for tool, _ in own) and RECURRING.search(text):
-            own = []  # a reminder is for one time
+        timed = any(tool in ("remind_at", "wait_until") for tool, _ in own)
+        if timed and (RECURRING.search(text) or FROM_ANOTHER.search(text)):
+            own = []  # a reminder is for one time, the one that is written
         steps += own or [("", {})]
         found.append(TitlePart(part, _planned(own, tools)))
     return found
@@ -189,6 +196,17 @@ def _of_waiting(text: str, before: list[_Step]) -> list[_Step]:
     return [("notify", {"text": _unquoted(told["text"])})] if told else []
 
 
+def _at_a_time(text: str, known: NamedThings, *, last: bool) -> list[_Step]:
+    """What is looked up at a time: "at 18:00 find out who made Befunge", "in two hours, tell me …"."""
+    if not last and (alone := _TIME.fullmatch(text)):
+        return [("wait_until", {"time": alone["time"]})]
+    timed = _TIMED.fullmatch(text)
+    found = _steps(_bare(timed["rest"]), known) if timed else []
+    if timed is None or not found or any(tool not in _FINDING for tool, _ in found):
+        return []
+    return [("wait_until", {"time": timed["time"]}), *found]
+
+
 def _of_result(text: str, before: list[_Step]) -> list[_Step]:
     """What is to be done with the result of the step before."""
     last = next((number for number, (tool, _) in reversed([*enumerate(before, 1)]) if tool in _FINDING), 0)
@@ -200,6 +218,9 @@ def _of_result(text: str, before: list[_Step]) -> list[_Step]:
         subject = next(iter(given.values())).strip(" ?.").removeprefix("What is ")
         calls = "callers of " if tool == "callers_of" else ""
         return [("remember", {"text": f"{calls}{subject}: {result}"})]
+    named = _named(text)
+    if named and named[0] == "remind_at" and TELL_RESULT.fullmatch(named[1]["text"]):  # "tell me at 18:00"
+        return [("remind_at", named[1] | {"text": result})]
     return [("notify", {"text": result})] if TELL_RESULT.fullmatch(text) else []
 
 
@@ -276,6 +297,8 @@ def _of_file(title: str, known: NamedThings) -> list[_Step]:
         return []
     learned = LEARN.fullmatch(question or text)
     asked = learned["question"] if learned else question or text
+    if learned and not rest and not QUESTION.fullmatch(asked):
+        asked = text  # "explain total in till.py"
     is_asked = bool(QUESTION.fullmatch(asked) or (not rest and SUM_UP.match(text)))
     if not is_asked or (not rest and not _beyond_reading(text, files[0], known)):
         return []

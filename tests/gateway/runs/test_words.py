@@ -70,6 +70,14 @@ def tools(tmp_path: Path) -> Toolbox:
         ("noon", NOW.replace(day=24, hour=12, minute=0)),
         ("10 phút nữa", NOW + timedelta(minutes=10)),
         ("lúc 9 giờ 30 sáng mai", NOW.replace(day=24, hour=9, minute=30)),
+        ("on the 3rd of December at 10", NOW.replace(month=12, day=3, hour=10, minute=0)),
+        ("3 Dec 10:15", NOW.replace(month=12, day=3, hour=10, minute=15)),
+        ("January 2 at 9", NOW.replace(year=2027, month=1, day=2, hour=9, minute=0)),
+        ("9:00 on May 5", NOW.replace(year=2027, month=5, day=5, hour=9, minute=0)),
+        ("8 giờ ngày 3 tháng 12", NOW.replace(month=12, day=3, hour=8, minute=0)),
+        ("thứ sáu lúc 9 giờ", NOW.replace(day=27, hour=9, minute=0)),
+        ("thứ hai tuần sau lúc 8 giờ", NOW.replace(day=30, hour=8, minute=0)),
+        ("8 giờ sáng chủ nhật", NOW.replace(day=29, hour=8, minute=0)),
     ],
 )
 def test_a_time_is_a_moment(text: str, expected: datetime) -> None:
@@ -89,6 +97,8 @@ def test_a_time_is_a_moment(text: str, expected: datetime) -> None:
         "yesterday",
         "tomorrow",
         "tomorrow at 3",
+        "31 February at 10",
+        "ngày 40 tháng 1 lúc 8 giờ",
     ],
 )
 def test_what_is_no_time_or_past_is_refused(text: str) -> None:
@@ -220,6 +230,26 @@ def test_what_is_no_time_or_past_is_refused(text: str) -> None:
                 ("think", {"question": "in two sentences what it says"}),
             ],
         ),
+        (
+            "summarize docs/opening.md and save the summary",
+            [
+                ("read_file", {"path": "docs/opening.md"}),
+                ("think", {"question": "summarize docs/opening.md"}),
+                ("remember", {"text": "summarize docs/opening.md: {{2}}"}),
+            ],
+        ),
+        (
+            "give me a short summary of docs/opening.md",
+            [
+                ("read_file", {"path": "docs/opening.md"}),
+                ("think", {"question": "give me a short summary of docs/opening.md"}),
+            ],
+        ),
+        ("tra giúp tôi thủ đô của Mông Cổ", [("search_wiki", {"query": "thủ đô của Mông Cổ"})]),
+        ("kiểm tra xem Befunge do ai tạo ra", [("ask_wiki", {"question": "Befunge do ai tạo ra"})]),
+        ("Find out who made Befunge. Tomorrow at 9:00", []),
+        ("remind me about the meeting 10 minutes before 3pm", []),
+        ("tell me at 5pm who made Befunge", []),
         ("Clean up the attic and save that to my notes", []),
         ("Find out who made Befunge and add it to my list", []),
         ("Remember that my lock code is [redacted]", []),
@@ -272,6 +302,31 @@ def test_a_reminder_has_its_date_from_the_beginning(tools: Toolbox, title: str) 
     at = datetime.fromisoformat(item.tool["arguments"]["time"])
     assert (at.hour, at.minute) == (15, 0)
     assert at.tzinfo is not None
+
+
+@pytest.mark.parametrize(
+    ("title", "steps"),
+    [
+        ("2030-01-02 9:00 look up Befunge and tell me", [("wait_until", ""), ("search_wiki", "Befunge")]),
+        ("At 15:00, tell me who made Befunge", [("wait_until", ""), ("ask_wiki", "who made Befunge")]),
+        (
+            "who made Befunge? let me know at 15:00",
+            [("ask_wiki", "who made Befunge"), ("remind_at", "{{1}}")],
+        ),
+        ("set a reminder for tomorrow 8am: dentist", [("remind_at", "dentist")]),
+        ("set me a reminder to call mum at 15:00", [("remind_at", "call mum")]),
+        ("remind me on the 3rd of December at 10 to vote", [("remind_at", "vote")]),
+        ("đặt báo thức 6 giờ sáng mai", [("remind_at", "báo thức")]),
+        ("nhắc tôi thứ hai tuần sau lúc 8 giờ nộp báo cáo", [("remind_at", "nộp báo cáo")]),
+    ],
+)
+def test_what_is_asked_for_at_a_time_waits_for_it(
+    tools: Toolbox, title: str, steps: list[tuple[str, str]]
+) -> None:
+    items = [item.tool for item in items_of_words(title, tools, KNOWN) if item.tool]
+    texts = [{name: text for name, text in each["arguments"].items() if name != "time"} for each in items]
+    found = [(each["name"], "".join(given.values())) for each, given in zip(items, texts, strict=True)]
+    assert found == steps
 
 
 def test_lines_name_their_tool(tools: Toolbox) -> None:
