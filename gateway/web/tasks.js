@@ -47,12 +47,16 @@ export function leaveTasks() {
 async function load() {
   const [tasks, runs] = await Promise.all([every("/v1/tasks?day=today&limit=200"), call("GET", "/v1/runs?limit=100")]);
   byId("task-problems").replaceChildren();
-  byId("task-list").replaceChildren();
-  cards.clear();
   const newest = new Map();
   for (const run of runs.data) if (!newest.has(run.task)) newest.set(run.task, run);
   const tops = tasks.filter(({ level }) => level !== "checklist");
-  for (const run of newest.values()) if (run.state in MOVES && !tops.some(({ id }) => id === run.task)) show(run);
+  const others = [...newest.values()].filter((run) => run.state in MOVES && !tops.some(({ id }) => id === run.task));
+  const there = new Set([...others.map(({ task }) => task), ...tops.map(({ id }) => id)]);
+  for (const [id, { element }] of [...cards].filter(([id]) => !there.has(id))) {
+    element.remove();
+    cards.delete(id);
+  }
+  others.forEach(show); // cards that are there stay, with what is typed into their forms
   for (const task of tops) {
     if (newest.has(task.id)) show(newest.get(task.id));
     else plain(task);

@@ -122,6 +122,20 @@ def test_a_question_whose_time_is_over_is_asked_again(
     assert server.stop() == 0
 
 
+def test_what_is_typed_stays_when_the_list_is_fetched_again(tasks: Browser, served: Server) -> None:
+    task, gone = started(served, "ask: Which colour?"), started(served, "ask: Which size?")
+    for each in (gone, task):
+        tasks.until_text("Which", f"{of(each)} form")
+    tasks.write(f"{of(task)} textarea", "violet", enter=False)
+    tasks.run("location.hash = '#/ask'")
+    tasks.one("#question")
+    served.client.delete(f"/v1/tasks/{gone}").raise_for_status()
+    tasks.run("location.hash = '#/tasks'")
+    eventually(lambda: not tasks.all(of(gone)), "a deleted task is shown")
+    press(tasks, of(task), "Answer")
+    tasks.until_text("violet", f"{of(task)} .result")
+
+
 def test_a_step_is_done_again_and_the_rest_is_changed(tasks: Browser, served: Server) -> None:
     task = started(served, "notify: one", "ask: Which colour?", "notify: {{2}}")
     tasks.until_text("Which colour?", f"{of(task)} form")
