@@ -98,14 +98,19 @@ class Runner:
         view, work = await self._parts.database.write(lambda c: self._advance(c, job))
         if view is None:
             return
-        run = view.run
-        self._changed(run.owner, run.task)
+        self._tell(view)
         if work is not None:
             if work.do is None:
                 await self._plan(work.view, job)
             else:
                 await self._carry_out(work, work.do, job)
-            self._changed(run.owner, run.task)
+            self._tell(view)
+
+    def _tell(self, view: RunView) -> None:
+        """Tell those who follow the task, or the objective that it belongs to."""
+        self._changed(view.run.owner, view.run.task)
+        if view.task.parent is not None:
+            self._changed(view.run.owner, view.task.parent)
 
     def _advance(self, connection: apsw.Connection, job: Job) -> tuple[RunView | None, _Work | None]:
         """Decide, and store what was decided; return what is left to do, None if the job has ended."""

@@ -191,6 +191,10 @@ def _follow(client: GatewayClient, task: str, detach: bool) -> None:
             if found["state"] != "running":
                 _show_stop(client, found)
                 return
+            stopped = [step["id"] for step in found["steps"] if step["state"] == "waiting"]
+            if stopped and task.startswith("O-"):  # at the question of one of its tasks
+                _show_run(client, client.get(f"/v1/tasks/{stopped[0]}/run"))
+                return
 
 
 def _show_stop(client: GatewayClient, found: Mapping[str, Any]) -> None:

@@ -19,6 +19,11 @@ _INLINE = re.compile(r"(?:^|(?<=\s))\(?\d{1,2}[.)]\s+(?=\S)")
 _SEPARATOR = re.compile(
     r"\s*[;,]\s*(?:(?:and|then|và|rồi)\s+)*|\s+(?:and|then|và|rồi|sau đó)\s+(?:then\s+)?", re.I
 )
+# No task of its own: "find out who made Befunge and save it".
+_OF_THE_ONE_BEFORE = re.compile(
+    r"(?:[\w'’]+\s+){1,3}(?:it|this|that|them|nó)(?:\s+down)?|(?:tell|notify) me|let me know|(?:ghi|lưu) lại",
+    re.I,
+)
 # A longer part is prose with commas, not a list of tasks.
 _MOST_WORDS = 8
 _STATED = re.compile(
@@ -51,10 +56,21 @@ def split_listed(text: str) -> Objective:
             # What follows the last item's line is no part of it.
             return _objective(head, [item.strip().split("\n")[0] for item in items])
     head, colon, rest = text.partition(":")
-    items = [part for part in _SEPARATOR.split(rest.strip().split("\n")[0].rstrip(".!")) if part.strip()]
-    if colon and len(items) > 1 and all(len(item.split()) <= _MOST_WORDS for item in items):
-        return _objective(head, items)
+    parts = [part for part in _SEPARATOR.split(rest.strip().split("\n")[0].rstrip(".!")) if part.strip()]
+    if colon and len(parts) > 1 and all(len(part.split()) <= _MOST_WORDS for part in parts):
+        return _objective(head, _joined(parts))
     return Objective(_clean(text), [])
+
+
+def _joined(parts: list[str]) -> list[str]:
+    """The parts, those that only say what is to be done with the one before behind it."""
+    items: list[str] = []
+    for part in parts:
+        if items and _OF_THE_ONE_BEFORE.fullmatch(part.strip()):
+            items[-1] += f", and {part.strip()}"
+        else:
+            items.append(part)
+    return items
 
 
 def stated_objective(text: str) -> Objective | None:

@@ -51,7 +51,7 @@ async def items_by_model(
             continue
         if reason := beyond_steps(part.text, tools, known):
             raise InvalidRequestError(reason)
-        lines = options(part.text, tools, known)
+        lines = [line for line in options(part.text, tools, known) if _is_step(line, tools)]
         written = await write("checklist", {"asked": part.text}, _pick_schema(lines)) if lines else ""
         picked = _decoded(written, str)
         if picked == _SEVERAL:
@@ -66,6 +66,13 @@ async def items_by_model(
     if len(items) > MAX_ITEMS:
         raise InvalidRequestError(f"The model's list has {len(items)} steps, and {MAX_ITEMS} are possible")
     return items
+
+
+def _is_step(line: str, tools: Toolbox) -> bool:
+    try:
+        return bool(items_of_lines([line], tools))
+    except InvalidRequestError:  # such as a question of one letter
+        return False
 
 
 def _pick_schema(lines: list[str]) -> dict[str, Any]:

@@ -28,12 +28,9 @@ _LONGEST_WAIT = 600.0
 _OF_KEY = re.compile(
     r"(?:my |the |our )*(?P<what>.+?)\s+(?:is|are|was|were|=|là)\b.*|(?P<words>.+)", re.I | re.S
 )
+_QUESTION = re.compile(r"(?:who|whom|whose|what|when|where|which|why|how|ai|gì)\b", re.I)
 # Words before "is" that name nothing: facts about different things would have one key.
-_NAMES_NOTHING = re.compile(
-    r"(?:who|whom|whose|what|when|where|which|why|how|it|this|that|there|here|he|she|they|we|you|i|today|"
-    r"ai|gì|nó|đây|đó|hôm nay)",
-    re.I,
-)
+_NAMES_NOTHING = re.compile(r"(?:it|this|that|there|here|he|she|they|we|you|i|today|nó|đây|đó|hôm nay)", re.I)
 _EFFECT: frozenset[Risk] = frozenset({"effect"})
 
 
@@ -151,7 +148,7 @@ def _key(text: str) -> str:
     """A key of a fact's first words: "my home city is Turku" has home_city, a question all that it asks."""
     match = _OF_KEY.fullmatch(text.strip())
     what, most = (match["what"] or match["words"] if match else text), 4
-    if _NAMES_NOTHING.fullmatch(what):
+    if _QUESTION.match(text) or _NAMES_NOTHING.fullmatch(what):
         what, most = text.partition(": ")[0], 12
     bare = unicodedata.normalize("NFD", what.lower().replace("đ", "d"))
     words = re.findall(r"[a-z0-9]+", re.sub(r"[\u0300-\u036f]", "", bare))[:most]

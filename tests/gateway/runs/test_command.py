@@ -64,6 +64,13 @@ def test_run_watch_answer_pause_resume_and_cancel(
     listed = tasks()
     assert "never made" not in listed
     assert "tomorrow" not in listed
+    goal = re.search(
+        r"O-\S+", tasks("add", "--objective", "--archetype", "model", "Move: ask: where to, notify me")
+    )
+    assert goal is not None
+    followed = tasks("run", goal[0])
+    assert "BREAKPOINT" in followed, "the question of one of its tasks"
+    assert "cancelled" in tasks("cancel", goal[0])
     listed = tasks("run", "x", "--step", "add_task: buy tea", "--archetype", "hybrid").split()[0]
     assert "added T-" in tasks("answer", listed, "always")
     assert tasks("approvals") == "1: add_task(title='buy tea')\n"

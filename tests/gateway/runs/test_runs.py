@@ -118,14 +118,24 @@ async def test_what_was_not_found_is_told_but_not_remembered(client: Client) -> 
 
 
 async def test_facts_about_different_things_stay_beside_each_other(client: Client) -> None:
-    for text in ("there is milk in the fridge", "there is a key under the mat", "ai là thầy tôi: Nam"):
+    texts = (
+        "there is milk in the fridge",
+        "there is a key under the mat",
+        "ai là thầy tôi: Nam",
+        "who made Befunge: Befunge is by Chris",
+        "who made Deadfish: Deadfish is by Jonathan",
+    )
+    for text in texts:
         await rest(client, await begin(client, "x", f"remember: {text}"))
     facts = (await client.get("/v1/facts")).json()["data"]
-    assert {each["key"]: each["text"] for each in facts} == {
-        "there_is_milk_in_the_fridge": "there is milk in the fridge",
-        "there_is_a_key_under_the_mat": "there is a key under the mat",
-        "ai_la_thay_toi": "ai là thầy tôi: Nam",
-    }
+    keys = (
+        "there_is_milk_in_the_fridge",
+        "there_is_a_key_under_the_mat",
+        "ai_la_thay_toi",
+        "who_made_befunge",
+        "who_made_deadfish",
+    )
+    assert {each["key"]: each["text"] for each in facts} == dict(zip(keys, texts, strict=True))
 
 
 async def test_a_hybrid_task_asks_before_an_effect_and_a_refused_one_has_none(client: Client) -> None:

@@ -200,6 +200,7 @@ async def test_a_mentioned_task_stays_on_the_list_of_the_day(
         ("Move house: pack the boxes, call the movers and clean the flat", "Move house", 3),
         ("Move house\n- pack\n- call the movers\n\nThanks a lot!", "Move house", 2),
         ("Học tiếng Nhật: 1. học kana 2. thi N5", "Học tiếng Nhật", 2),
+        ("Know Befunge: find out who made it and write it down, read it up", "Know Befunge", 2),
         ("Move house", "Move house", 0),
         (
             "Write on time: why all the big clocks of the whole wide world, and its calendars, were reformed",
