@@ -1,0 +1,99 @@
+"""Times that people write, and steps that wait for them."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from gateway.base.errors import InvalidRequestError
+from gateway.runs.planning.when import moment
+from gateway.runs.planning.words import items_of_words
+from gateway.runs.tool import Toolbox
+from tests.gateway.runs.planning.test_words import KNOWN, tools
+
+__all__ = ["tools"]
+
+NOW = datetime(2026, 11, 23, 14, 30, tzinfo=ZoneInfo("Europe/Helsinki"))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("15:00", NOW.replace(hour=15, minute=0)),
+        ("at 3 pm", NOW.replace(hour=15, minute=0)),
+        ("14:00", NOW.replace(day=24, hour=14, minute=0)),
+        ("tomorrow at 9:15", NOW.replace(day=24, hour=9, minute=15)),
+        ("9am tomorrow", NOW.replace(day=24, hour=9, minute=0)),
+        ("2026-12-01 8:00", NOW.replace(month=12, day=1, hour=8, minute=0)),
+        ("2026-12-01T08:00:00+02:00", NOW.replace(month=12, day=1, hour=8, minute=0)),
+        ("in 10 minutes", NOW + timedelta(minutes=10)),
+        ("in an hour", NOW + timedelta(hours=1)),
+        ("12 am", NOW.replace(day=24, hour=0, minute=0)),
+        ("in two minutes", NOW + timedelta(minutes=2)),
+        ("half an hour", NOW + timedelta(minutes=30)),
+        ("on Friday at 9", NOW.replace(day=27, hour=9, minute=0)),
+        ("tonight at 8", NOW.replace(hour=20, minute=0)),
+        ("noon", NOW.replace(day=24, hour=12, minute=0)),
+        ("10 phút nữa", NOW + timedelta(minutes=10)),
+        ("lúc 9 giờ 30 sáng mai", NOW.replace(day=24, hour=9, minute=30)),
+        ("on the 3rd of December at 10", NOW.replace(month=12, day=3, hour=10, minute=0)),
+        ("3 Dec 10:15", NOW.replace(month=12, day=3, hour=10, minute=15)),
+        ("January 2 at 9", NOW.replace(year=2027, month=1, day=2, hour=9, minute=0)),
+        ("9:00 on May 5", NOW.replace(year=2027, month=5, day=5, hour=9, minute=0)),
+        ("8 giờ ngày 3 tháng 12", NOW.replace(month=12, day=3, hour=8, minute=0)),
+        ("thứ sáu lúc 9 giờ", NOW.replace(day=27, hour=9, minute=0)),
+        ("thứ hai tuần sau lúc 8 giờ", NOW.replace(day=30, hour=8, minute=0)),
+        ("8 giờ sáng chủ nhật", NOW.replace(day=29, hour=8, minute=0)),
+    ],
+)
+def test_a_time_is_a_moment(text: str, expected: datetime) -> None:
+    assert moment(text, NOW) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "soon",
+        "15",
+        "25:00",
+        "2026-11-20 15:00",
+        "12:99",
+        "",
+        "2026-11-25",
+        "yesterday",
+        "tomorrow",
+        "tomorrow at 3",
+        "31 February at 10",
+        "ngày 40 tháng 1 lúc 8 giờ",
+    ],
+)
+def test_what_is_no_time_or_past_is_refused(text: str) -> None:
+    with pytest.raises(InvalidRequestError, match="time"):
+        moment(text, NOW)
+
+
+@pytest.mark.parametrize(
+    ("title", "steps"),
+    [
+        ("2030-01-02 9:00 look up Befunge and tell me", [("wait_until", ""), ("search_wiki", "Befunge")]),
+        ("At 15:00, tell me who made Befunge", [("wait_until", ""), ("ask_wiki", "who made Befunge")]),
+        (
+            "who made Befunge? let me know at 15:00",
+            [("ask_wiki", "who made Befunge"), ("remind_at", "{{1}}")],
+        ),
+        ("set a reminder for tomorrow 8am: dentist", [("remind_at", "dentist")]),
+        ("set me a reminder to call mum at 15:00", [("remind_at", "call mum")]),
+        ("remind me on the 3rd of December at 10 to vote", [("remind_at", "vote")]),
+        ("đặt báo thức 6 giờ sáng mai", [("remind_at", "báo thức")]),
+        ("nhắc tôi thứ hai tuần sau lúc 8 giờ nộp báo cáo", [("remind_at", "nộp báo cáo")]),
+    ],
+)
+def test_what_is_asked_for_at_a_time_waits_for_it(
+    tools: Toolbox, title: str, steps: list[tuple[str, str]]
+) -> None:
+    items = [item.tool for item in items_of_words(title, tools, KNOWN) if item.tool]
+    texts = [{name: text for name, text in each["arguments"].items() if name != "time"} for each in items]
+    found = [(each["name"], "".join(given.values())) for each, given in zip(items, texts, strict=True)]
+    assert found == steps
