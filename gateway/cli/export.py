@@ -17,6 +17,7 @@ from gateway.cli.common.options import LocalOptions, PathType, with_local
 from gateway.cli.common.surroundings import FULL
 from gateway.cli.common.text import say
 from gateway.cli.imports.documents import written
+from gateway.store.keys import check_owner
 from gateway.store.transfer.rows import (
     VERSION,
     Header,
@@ -42,6 +43,8 @@ def export(target: Path, owner: str | None, documents: bool, force: bool, local:
     if not store_exists(local.settings):
         raise ConfigurationError(f"there is no database {local.settings.database_path} to export from")
     with opened_store(local.settings) as database:
+        if owner is not None:
+            database.read_sync(partial(check_owner, owner=owner))
         names = database.read_sync(lambda connection: conversation_ids(connection, owner))
         archives = (database.read_sync(partial(read_archive, conversation=name)) for name in names)
         if documents:

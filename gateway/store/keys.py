@@ -20,6 +20,7 @@ TOKEN_PREFIX = "hk_"
 _TOKEN_BYTES = 32
 _MAX_NAME = 64
 _TOUCH_SECONDS = 60.0
+_OWNED = ("keys", "conversations", "facts", "tasks", "assistants")
 
 
 class KeyInfo(Struct, frozen=True, kw_only=True):
@@ -107,6 +108,19 @@ def any_keys(connection: apsw.Connection) -> bool:
     Revoked keys count: revoking the last one must close the server to everybody, not open it.
     """
     return exists(connection, "keys")
+
+
+def check_owner(connection: apsw.Connection, owner: str) -> None:
+    """Raise NotFoundError for an owner who has no key and nothing to export; `local` is everybody without keys."""
+    if owner == "local" or any(exists(connection, f"{table} WHERE owner = ?", (owner,)) for table in _OWNED):
+        return
+    named = select(connection, KeyInfo, "keys WHERE id = ?1 OR name = ?1 ORDER BY created_at, rowid", (owner,))
+    remedy = (
+        f"what requests with the key {named[-1].name} store belongs to {named[-1].owner}"
+        if named
+        else "an owner is `local`, or `key-ID` with an ID of `hearth key list`"
+    )
+    raise NotFoundError(f"there is no owner `{owner}`: {remedy}", param="owner")
 
 
 def _get_key(connection: apsw.Connection, key: str) -> KeyInfo:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from typing import Literal
 
 from msgspec import Struct
@@ -11,6 +12,10 @@ from msgspec.structs import replace
 from gateway.base.aio import side_by_side
 from gateway.base.errors import HearthError
 from gateway.config.settings import Settings, UpstreamSettings
+
+
+# A server has its list of models at hand. A reply may wait for a model that is loaded first.
+_LIST_SECONDS, _PROBE_SECONDS = 5.0, 60.0
 
 
 class UpstreamCheck(Struct, frozen=True):
@@ -26,15 +31,44 @@ def check_upstreams(settings: Settings) -> list[UpstreamCheck]:
     upstream = settings.upstream
 
     async def all_of_them() -> list[UpstreamCheck]:
-        chats = [_check(url, upstream) for url in upstream.urls]
-        embedders = [_check_vectors(url, settings, "embedding") for url in upstream.embedding_urls]
-        rerankers = [_check_vectors(url, settings, "rerank") for url in upstream.rerank_urls]
-        return await side_by_side([*chats, *embedders, *rerankers])
+        chats = [_within(url, upstream, lambda url=url: _check(url, upstream)) for url in upstream.urls]
+        vectors = [
+            _within(url, upstream, lambda url=url, kind=kind: _check_vectors(url, settings, kind))
+            for kind, urls in (("embedding", upstream.embedding_urls), ("rerank", upstream.rerank_urls))
+            for url in urls
+        ]
+        return await side_by_side([*chats, *vectors])
 
     return asyncio.run(all_of_them())
 
 
-async def _check_vectors(url: str, settings: Settings, kind: Literal["embedding", "rerank"]) -> UpstreamCheck:
+async def _within(
+    url: str, settings: UpstreamSettings, check: Callable[[], Awaitable[str]]
+) -> UpstreamCheck:
+    """``check``, in a time that somebody waits: not `upstream.silence_seconds` for each of its requests."""
+    # Late, because most installations have no upstream.
+    from gateway.inference.upstream.connection import Connection
+
+    server = Connection(url, settings.key, settings.silence_seconds)
+    waited = _LIST_SECONDS
+    try:
+        async with asyncio.timeout(waited):
+            await server.get("/v1/models")
+        waited = _PROBE_SECONDS
+        async with asyncio.timeout(waited):
+            return UpstreamCheck(url, "yes", await check())
+    except HearthError as error:
+        return UpstreamCheck(url, "no", error.message)
+    except TimeoutError:
+        missing = "its list of models" if waited == _LIST_SECONDS else "replies to a few short requests"
+        return UpstreamCheck(
+            url, "no", f"it did not send {missing} within {waited:g} s: it hangs, is busy, or loads its model"
+        )
+    finally:
+        await server.close()
+
+
+async def _check_vectors(url: str, settings: Settings, kind: Literal["embedding", "rerank"]) -> str:
     # Late, because most installations have no upstream.
     from gateway.inference.upstream.embedding import UpstreamEmbedder, UpstreamReranker
 
@@ -44,15 +78,13 @@ async def _check_vectors(url: str, settings: Settings, kind: Literal["embedding"
     try:
         await host.warm()
         able = host.health().replicas[0].abilities
-    except HearthError as error:
-        return UpstreamCheck(url, "no", error.message)
     finally:
         await host.close()
     does = f"embeddings of {able['dimensions']} dimensions" if kind == "embedding" else "scores for reranking"
-    return UpstreamCheck(url, "yes", f"{able['program'] or 'an unknown program'}, {does}")
+    return f"{able['program'] or 'an unknown program'}, {does}"
 
 
-async def _check(url: str, settings: UpstreamSettings) -> UpstreamCheck:
+async def _check(url: str, settings: UpstreamSettings) -> str:
     # Late, because most installations have no upstream.
     from gateway.inference.upstream.abilities import probe
     from gateway.inference.upstream.connection import Connection
@@ -60,9 +92,7 @@ async def _check(url: str, settings: UpstreamSettings) -> UpstreamCheck:
     server = Connection(url, settings.key, settings.silence_seconds)
     try:
         able = await probe(server, settings.model, settings.context, bool(settings.tokenizer))
-    except HearthError as error:
-        return UpstreamCheck(url, "no", error.message)
     finally:
         await server.close()
     can = f"{able.program or 'an unknown program'}, {able.context} tokens; schemas by {able.schemas}"
-    return UpstreamCheck(url, "yes", "; ".join([can, *able.lacking]))
+    return "; ".join([can, *able.lacking])

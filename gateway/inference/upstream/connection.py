@@ -10,7 +10,7 @@ import httpx2
 import msgspec
 
 from gateway import __version__
-from gateway.inference.upstream.failures import SilentError, lost, refusal
+from gateway.inference.upstream.failures import SilentError, lost, refusal, words_of
 
 _CONNECT_SECONDS = 5.0
 _SESSION = "x-session-id"  # Ray Serve's default name of it
@@ -146,5 +146,5 @@ class Connection:
         except _UNREADABLE:
             found = None
         if not isinstance(found, dict):
-            raise lost(self.url, f"sent no JSON object: {data[:80]!r}")
+            raise lost(self.url, f"sent no JSON object: {words_of(data)[:80]}")
         return found

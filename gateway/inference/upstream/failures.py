@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import re
 from typing import Any
 
 import msgspec
@@ -18,6 +20,7 @@ RETRY_SECONDS = 1.0
 # What reading a reply in an unexpected form raises.
 MALFORMED = (LookupError, TypeError, ValueError, AttributeError)
 _MOST_TEXT = 500
+_TITLE = re.compile(r"<title[^>]*>(.*?)</title>", re.IGNORECASE | re.DOTALL)
 # Words with which servers without a code for it say that a prompt is too long.
 _TOO_LONG = ("context length", "context size", "maximum model length")
 # Codes of hearth for a reply that went wrong on a server that is well.
@@ -45,10 +48,20 @@ def malformed(url: str) -> LostError:
     return lost(url, "sent a reply in another form than OpenAI's")
 
 
+def words_of(body: bytes) -> str:
+    """What a reply without JSON says, on one line; of a web page, its title."""
+    text = body.decode("utf-8", "replace").strip()
+    if text.startswith("<"):
+        title = _TITLE.search(text)
+        named = f' with the title "{" ".join(html.unescape(title[1]).split())}"' if title else ""
+        text = f"a web page{named}, as no OpenAI-compatible server sends"
+    return " ".join(text.split())[:_MOST_TEXT] or "without a reason"
+
+
 def refusal(url: str, status: int, body: bytes, key: str, retry_after: str | None = None) -> HearthError:
     """The error for a reply with ``status``; ``key`` is masked in the server's words."""
     fields = _fields(body)
-    said = str(fields.get("message") or body.decode("utf-8", "replace")).strip()[:_MOST_TEXT]
+    said = str(fields.get("message") or words_of(body)).strip()[:_MOST_TEXT]
     if key:
         said = said.replace(key, "[redacted]")
     wait = float(retry_after) if retry_after and retry_after.isdecimal() else RETRY_SECONDS
@@ -60,6 +73,11 @@ def refusal(url: str, status: int, body: bytes, key: str, retry_after: str | Non
     if status == 404:
         return ModelUnavailableError(
             f"the upstream server {url} has no such address or model ({said}): correct upstream.urls or upstream.model",
+            code="upstream_not_found",
+        )
+    if status < 400:
+        return ModelUnavailableError(
+            f"the upstream server {url} answers {status}, a redirect or nothing: correct upstream.urls",
             code="upstream_not_found",
         )
     if status == 429 or (status == 503 and code == "overloaded"):

@@ -116,9 +116,55 @@ def test_the_doctor_says_why_no_gateway_would_start(
     assert "createdb -E UTF8" in found(latin).found
     assert status(latin) == 78
 
-    gone = postgres_server.url("nowhere")
+    gone = f"postgresql://someone@/db?host={tmp_path}"
     assert "cannot be reached" in found(gone).found
     assert status(gone) == 0, "a gateway would wait for it"
+
+
+def test_a_connection_that_is_refused_until_settings_change(
+    postgres_server: Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refused(url: str) -> str:
+        monkeypatch.setenv("HEARTH_STORE__URL", url)
+        assert run(["key", "list", "--data-dir", str(tmp_path)]) == 78, "as `hearth start`"
+        return capsys.readouterr().err
+
+    postgres_server.sql("postgres", "CREATE ROLE barred")
+    postgres_server.sql("postgres", "CREATE DATABASE closed TEMPLATE template0")
+    postgres_server.sql("postgres", "REVOKE CONNECT ON DATABASE closed FROM PUBLIC")
+    postgres_server.sql("postgres", "CREATE ROLE stranger LOGIN")
+    url = postgres_server.url("closed")
+    assert 'database "nowhere" does not exist): create it with `createdb' in refused(
+        postgres_server.url("nowhere")
+    )
+    assert 'role "nobody" does not exist): create it with `createuser' in refused(
+        url.replace("postgres@", "nobody@")
+    )
+    assert "is not permitted to log in" in refused(url.replace("postgres@", "barred@"))
+    assert "GRANT CONNECT" in refused(url.replace("postgres@", "stranger@"))
+
+
+@pytest.mark.parametrize(
+    ("said", "remedy"),
+    [
+        ('FATAL:  password authentication failed for user "hearth"', "passfile"),
+        ("fe_sendauth: no password supplied", "passfile"),
+        ('FATAL:  no pg_hba.conf entry for host "10.0.0.1", user "hearth", database "hearth"', "pg_hba"),
+        ("server does not support SSL, but SSL was required", "sslmode"),
+        ("FATAL:  sorry, too many clients already", None),
+        ("FATAL:  the database system is starting up", None),
+        ("SSL connection has been closed unexpectedly", None),
+    ],
+)
+def test_refusals_that_pass_by_themselves_are_told_apart(said: str, remedy: str | None) -> None:
+    faults = pytest.importorskip("gateway.store.postgres.faults", reason="needs hearth[postgres]")
+    psycopg = pytest.importorskip("psycopg")
+    with pytest.raises(HearthError) as caught, faults.translated_faults("db/hearth"):
+        raise psycopg.OperationalError(f'connection to server at "db", port 5432 failed: {said}')
+    assert isinstance(caught.value, ConfigurationError) == (remedy is not None)
+    assert (caught.value.code, caught.value.status) == ("database_unavailable", 503)
+    assert (caught.value.retry_after is None) == (remedy is not None)
+    assert (remedy or "cannot be reached") in caught.value.message
 
 
 def test_a_text_with_a_zero_character_is_refused_by_name(opened: Database) -> None:

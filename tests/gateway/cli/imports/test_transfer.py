@@ -231,6 +231,20 @@ def test_other_chats_are_understood(tmp_path: Path, document: Any, texts: list[s
     assert all(line.tokens == -1 for line in lines), "counted when they are first used"
 
 
+def test_an_unknown_owner_is_not_exported_as_nothing(source: Path, tmp_path: Path) -> None:
+    assert run(source, "export", str(tmp_path / "ann"), "--owner", "ann").exit_code == 0
+    assert run(source, "export", str(tmp_path / "local"), "--owner", "local").exit_code == 0
+    token = run(source, "key", "create", "carol", "--json")
+    owner = json.loads(token.stdout)["owner"]
+    assert run(source, "export", str(tmp_path / "carol"), "--owner", owner).exit_code == 0
+    for arguments in (("x", "--owner"), ("folder", "--documents", "--owner")):
+        unknown = run(source, "export", str(tmp_path / arguments[0]), *arguments[1:], "nobody")
+        assert "there is no owner `nobody`" in str(unknown.exception)
+        by_name = run(source, "export", str(tmp_path / arguments[0]), *arguments[1:], "carol")
+        assert f"belongs to {owner}" in str(by_name.exception)
+        assert not (tmp_path / arguments[0]).exists()
+
+
 @pytest.mark.parametrize("form", ["messages", "documents"])
 def test_imported_chats_get_the_configured_policy(
     tmp_path: Path, form: str, monkeypatch: pytest.MonkeyPatch

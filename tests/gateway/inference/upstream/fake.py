@@ -25,7 +25,8 @@ class FakeServer:
 
     ``held`` names the fields that it obeys; ``drop_after`` ends a reply in the middle after that many words, ``status``
     refuses chats, and ``gate`` holds words from ``hold_at`` on back until it is set. ``chats`` are the bodies of real
-    requests, and ``sessions`` the sessions that they name. ``listing`` holds the list of models back until it is set.
+    requests, and ``sessions`` the sessions that they name. ``listing`` holds the list of models back until it is set,
+    ``probing`` the replies to probes, and ``page`` (a status and text) is what comes instead of it.
     """
 
     def __init__(self, **switches: Any) -> None:
@@ -49,6 +50,9 @@ class FakeServer:
         self.sessions: list[str | None] = []
         self.listing = asyncio.Event()
         self.listing.set()
+        self.probing = asyncio.Event()
+        self.probing.set()
+        self.page: tuple[int, str] | None = None
         self.lists = 0
         self.probes = 0
         self.open = 0
@@ -67,6 +71,8 @@ class FakeServer:
     async def _models(self, request: Request) -> Response:
         self.lists += 1
         await self.listing.wait()
+        if self.page is not None:
+            return Response(self.page[1], self.page[0])
         if self.key and request.headers.get("authorization") != f"Bearer {self.key}":
             said = f"wrong key {request.headers.get('authorization')}"
             return JSONResponse({"error": {"message": said}}, 401)
@@ -87,6 +93,7 @@ class FakeServer:
         probe = body["messages"][0]["content"] == PROBED
         if probe:
             self.probes += 1
+            await self.probing.wait()
         else:
             self.chats.append(body)
             self.sessions.append(request.headers.get("x-session-id"))

@@ -248,3 +248,43 @@ async def test_the_doctor_probes_servers_of_vectors_and_scores(world: World, tmp
     found = await asyncio.to_thread(check_upstreams, settings)
     assert [each.verdict for each in found] == ["no", "no"]
     assert all("has no such address or model" in each.found for each in found)
+
+
+@pytest.mark.parametrize(
+    ("page", "found"),
+    [
+        (
+            (502, "<html>\n<head><title>502 Bad\nGateway</title></head><body>nginx</body></html>"),
+            "answered 502: a web page with the title \"502 Bad Gateway\", as no OpenAI-compatible server sends",
+        ),
+        ((200, " <!doctype html><p>Welcome"), "sent no JSON object: a web page, as no"),
+        ((503, ""), "answered 503: without a reason"),
+        ((500, "out of\n  luck"), "failed with status 500: out of luck"),
+        ((301, "<html>"), "answers 301, a redirect or nothing: correct upstream.urls"),
+    ],
+)
+async def test_the_doctor_shows_no_web_page(world: World, tmp_path: Path, page: tuple[int, str], found: str) -> None:
+    fake = await world.fake(page=page)
+    settings = Settings(data_dir=tmp_path, upstream=UpstreamSettings(urls=[fake.url], model="m"))
+    [check] = await asyncio.to_thread(check_upstreams, settings)
+    assert check.verdict == "no"
+    assert found in check.found
+    assert not {"<", "\n"} & set(check.found)
+
+
+async def test_the_doctor_does_not_wait_for_a_silent_server(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gateway.cli.doctor.upstream._LIST_SECONDS", 0.1)
+    monkeypatch.setattr("gateway.cli.doctor.upstream._PROBE_SECONDS", 0.2)
+    silent, mute = await world.fake(), await world.fake()
+    silent.listing.clear()
+    mute.probing.clear()
+    upstream = UpstreamSettings(urls=[silent.url, mute.url], embedding_urls=[silent.url], model="m")
+    settings = Settings(data_dir=tmp_path, upstream=upstream, embedding=EmbeddingSettings(model="e"))
+    found = await asyncio.to_thread(check_upstreams, settings)
+    silent.listing.set()
+    mute.probing.set()
+    assert [each.verdict for each in found] == ["no"] * 3
+    assert "its list of models within 0.1 s" in found[0].found == found[2].found
+    assert "replies to a few short requests within 0.2 s" in found[1].found
