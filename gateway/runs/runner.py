@@ -29,7 +29,7 @@ from gateway.models.served import ServedModel
 from gateway.runs.answers import make_items, proceed
 from gateway.runs.decide import STEPS_OR_CANCEL, Ask, Do, Finish, asked, decide
 from gateway.runs.planning.items import PlannedItem
-from gateway.runs.planning.known import known_in
+from gateway.runs.planning.known import known_here, known_in
 from gateway.runs.planning.written import items_by_model
 from gateway.runs.recorded import new_request, of_step, step_record
 from gateway.runs.starting import start_run
@@ -155,8 +155,9 @@ class Runner:
             owner, strict = view.run.owner, "hybrid" in (view.task.archetype, left[0].archetype)
             archetype: Archetype = "hybrid" if strict else view.task.archetype
             tools, limits = self._parts.tools, self._parts.settings
+            known = known_here(self._parts.database)
             try:
-                start_run(connection, limits, tools, left[0].id, owner, None, archetype)
+                start_run(connection, limits, tools, known, left[0].id, owner, None, archetype)
             except InvalidRequestError as error:
                 question = f"The task {left[0].title!r} cannot be started: {error.message}. Retry it?"
                 choices = ["retry", "skip", "cancel"]
@@ -286,7 +287,7 @@ class Runner:
     async def _plan(self, view: RunView, job: Job) -> None:
         """Have the model make the checklist of a title that the rules do not cover; ask for steps if it cannot."""
         tools, title, began = self._parts.tools, view.task.title, time.monotonic()
-        known = await self._parts.database.read(lambda c: known_in(c, title))
+        known = await self._parts.database.local.read(lambda c: known_in(c, title))
         items: list[PlannedItem] = []
         tokens, problem = 0, ""
 

@@ -20,6 +20,7 @@ from gateway.memory.hub import Hub
 from gateway.memory.worker import Worker
 from gateway.runs.answers import Answer, give_answer, make_items, proceed
 from gateway.runs.planning.checklist import items_of_lines, named_tools
+from gateway.runs.planning.known import known_here
 from gateway.runs.recorded import new_request, step_record
 from gateway.runs.runner import Runner, RunParts
 from gateway.runs.starting import check_has_steps, drop_draft, prepare_run, start_run
@@ -78,11 +79,12 @@ class Runs:
         One that does itself gets its checklist, in place of one that nobody has begun.
         """
         parts = self._parts
+        known = known_here(parts.database)
 
         def whole(connection: apsw.Connection) -> Task:
             drop_draft(connection, changed, owner)
             task = store(connection)
-            prepare_run(connection, parts.settings, parts.tools, task)
+            prepare_run(connection, parts.settings, parts.tools, known, task)
             return task
 
         task = await parts.database.write(whole)
@@ -99,9 +101,9 @@ class Runs:
         """
         tools = self._parts.tools
         await tools.ready(named_tools(steps or ()))
-
+        known = known_here(self._parts.database)
         await self._parts.database.write(
-            lambda c: start_run(c, self._parts.settings, tools, task, owner, steps, archetype)
+            lambda c: start_run(c, self._parts.settings, tools, known, task, owner, steps, archetype)
         )
         return await self._moved(task, owner)
 

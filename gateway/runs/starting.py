@@ -13,7 +13,7 @@ from gateway.base.errors import InvalidRequestError
 from gateway.config.settings import TaskSettings
 from gateway.runs.answers import make_items, proceed
 from gateway.runs.planning.checklist import items_of_lines
-from gateway.runs.planning.known import known_in
+from gateway.runs.planning.known import Known
 from gateway.runs.planning.words import item_of_words, items_of_words
 from gateway.runs.tool import Toolbox
 from gateway.store.memory.runs import (
@@ -30,7 +30,9 @@ from gateway.store.memory.runs import (
 from gateway.store.memory.tasks import Archetype, Task, delete_task, get_task, save_task
 
 
-def prepare_run(connection: apsw.Connection, limits: TaskSettings, tools: Toolbox, task: Task) -> None:
+def prepare_run(
+    connection: apsw.Connection, limits: TaskSettings, tools: Toolbox, known: Known, task: Task
+) -> None:
     """Have the checklist of a new task that does itself written; nothing is carried out before the task is run.
 
     The rules' checklist waits in a paused run; a run has the model's written, and asks whether it is right.
@@ -39,7 +41,7 @@ def prepare_run(connection: apsw.Connection, limits: TaskSettings, tools: Toolbo
     itself = task.level == "task" and task.parent is None and task.archetype != "user"
     if itself and task.state == "open" and not items_of(connection, task.id, task.owner):
         with contextlib.suppress(InvalidRequestError):  # such as a time that is past: running it says so
-            start_run(connection, limits, tools, task.id, task.owner, None, None, prepare=True)
+            start_run(connection, limits, tools, known, task.id, task.owner, None, None, prepare=True)
 
 
 def drop_draft(connection: apsw.Connection, task: str, owner: str) -> None:
@@ -55,6 +57,7 @@ def start_run(
     connection: apsw.Connection,
     limits: TaskSettings,
     tools: Toolbox,
+    known: Known,
     task: str,
     owner: str,
     steps: Sequence[str] | None,
@@ -80,7 +83,7 @@ def start_run(
     planned: PlannedBy = "user"
     made = items_of_lines(steps, tools) if steps is not None else []
     if found.level == "task" and not own and steps is None:
-        made = items_of_words(found.title, tools, known_in(connection, found.title))
+        made = items_of_words(found.title, tools, known(found.title))
         planned = "words" if made else ""
     run = TaskRun(
         id=new_run_id(),

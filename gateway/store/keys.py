@@ -114,7 +114,9 @@ def check_owner(connection: apsw.Connection, owner: str) -> None:
     """Raise NotFoundError for an owner who has no key and nothing to export; `local` is everybody without keys."""
     if owner == "local" or any(exists(connection, f"{table} WHERE owner = ?", (owner,)) for table in _OWNED):
         return
-    named = select(connection, KeyInfo, "keys WHERE id = ?1 OR name = ?1 ORDER BY created_at, rowid", (owner,))
+    named = select(
+        connection, KeyInfo, "keys WHERE id = ?1 OR name = ?1 ORDER BY created_at, rowid", (owner,)
+    )
     remedy = (
         f"what requests with the key {named[-1].name} store belongs to {named[-1].owner}"
         if named

@@ -60,13 +60,31 @@ class _Named(httpx2.BaseTransport):
         self._inner.close()
 
 
+def balanced(*gateways: str) -> str:
+    """The block of docs/scale.md for these two gateways."""
+    found = re.search(r"```nginx\n(upstream .*?)```", (ROOT / "docs" / "scale.md").read_text(), re.DOTALL)
+    assert found is not None
+    block = found[1]
+    for url in gateways:
+        block, count = re.subn(
+            r"server 10\.0\.0\.\d:8420", f"server {url.removeprefix('http://')}", block, count=1
+        )
+        assert count == 1
+    return block
+
+
 @contextmanager
-def proxy(folder: Path, gateway: str, **changed: str) -> Iterator[Proxy]:
-    """Start Debian's nginx for the gateway at this URL. ``changed`` directives get other values."""
+def proxy(folder: Path, gateway: str, block: str | None = None, **changed: str) -> Iterator[Proxy]:
+    """Start Debian's nginx for the gateway at this URL, or for those of an ``upstream`` block.
+
+    ``changed`` directives get other values.
+    """
     nginx = need("nginx", "nginx-light")
     shutil.copytree(ROOT / "deploy" / "nginx", folder, dirs_exist_ok=True)
+    if block is not None:
+        (folder / "conf.d" / "hearth-upstream.conf").write_text(f"# server 127.0.0.1:8420\n{block}")
     # Workers run under an account of their own; pytest's folders are closed to it, but nothing here is read late.
-    plain, secure = _free_port(), _free_port()
+    plain, secure = free_port(), free_port()
     certificate(folder, "key.pem", "cert.pem")
     changes = {
         r"listen 80\b": f"listen 127.0.0.1:{plain}",
@@ -138,7 +156,7 @@ def certificate(folder: Path, key: str, chain: str) -> None:
     subprocess.run([*command, "-addext", f"subjectAltName=DNS:{NAME}"], check=True, capture_output=True)
 
 
-def _free_port() -> int:
+def free_port() -> int:
     """A port that nobody listens on at this moment."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port: int = free.getsockname()[1]

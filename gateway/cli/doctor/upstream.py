@@ -13,7 +13,6 @@ from gateway.base.aio import side_by_side
 from gateway.base.errors import HearthError
 from gateway.config.settings import Settings, UpstreamSettings
 
-
 # A server has its list of models at hand. A reply may wait for a model that is loaded first.
 _LIST_SECONDS, _PROBE_SECONDS = 5.0, 60.0
 
@@ -42,9 +41,7 @@ def check_upstreams(settings: Settings) -> list[UpstreamCheck]:
     return asyncio.run(all_of_them())
 
 
-async def _within(
-    url: str, settings: UpstreamSettings, check: Callable[[], Awaitable[str]]
-) -> UpstreamCheck:
+async def _within(url: str, settings: UpstreamSettings, check: Callable[[], Awaitable[str]]) -> UpstreamCheck:
     """``check``, in a time that somebody waits: not `upstream.silence_seconds` for each of its requests."""
     # Late, because most installations have no upstream.
     from gateway.inference.upstream.connection import Connection

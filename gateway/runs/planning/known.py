@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 import apsw
 from msgspec import Struct
@@ -10,6 +11,7 @@ from msgspec import Struct
 from gateway.store.code.files import files_named
 from gateway.store.code.graph import places_named
 from gateway.store.code.projects import list_projects
+from gateway.store.db import Database
 
 _WORD = re.compile(r"[\w./-]*\w")
 
@@ -24,6 +26,14 @@ class NamedThings(Struct, frozen=True):
     files: dict[str, str] = {}
     names: dict[str, str] = {}
     any_project: bool = False
+
+
+Known = Callable[[str], NamedThings]
+
+
+def known_here(database: Database) -> Known:
+    """:func:`known_in` of the gateway's own tables, for threads that may wait: also in a transaction of shared ones."""
+    return lambda text: database.local.read_sync(lambda c: known_in(c, text))
 
 
 def known_in(connection: apsw.Connection, text: str) -> NamedThings:

@@ -31,7 +31,7 @@ Client = httpx2.AsyncClient
 
 
 # These run on SQLite and on PostgreSQL; all others do with HEARTH_TEST_POSTGRESQL=1 in the environment.
-ON_BOTH = {"test_assistants", "test_facts", "test_search", "test_tasks", "test_turns"}
+ON_BOTH = {"test_assistants", "test_facts", "test_prepared", "test_search", "test_tasks", "test_turns"}
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -1,7 +1,7 @@
 """Gateways that are forked from a process that has everything imported: they start in a moment, to be killed at once.
 
-``python -m tests.gateway.memory.forked DATA_DIR``: each line on standard input starts a gateway on the data directory;
-what comes back is a line with its address and its process.
+``python -m tests.gateway.memory.forked DATA_DIR PORT``: each line on standard input starts a gateway on the data
+directory; what comes back is a line with its address and its process. Port 0 is any free one.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ class Forked:
 class Nursery:
     """Starts gateways on one data directory, one after the other."""
 
-    def __init__(self, data_dir: Path) -> None:
+    def __init__(self, data_dir: Path, port: int = 0) -> None:
         self._log = (data_dir.parent / "log").open("ab")
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.gateway.memory.forked", str(data_dir)],
+            [sys.executable, "-m", "tests.gateway.memory.forked", str(data_dir), str(port)],
             cwd=ROOT,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -68,7 +68,7 @@ class Nursery:
         self._log.close()
 
 
-def main(data_dir: Path) -> None:
+def main(data_dir: Path, port: int) -> None:
     """Fork a gateway for each line."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for them
     answers = os.dup(1)
@@ -81,9 +81,9 @@ def main(data_dir: Path) -> None:
         if os.fork() == 0:
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             faulthandler.register(signal.SIGUSR1)
-            asyncio.run(serve(data_dir, 0, 0.0, tell))
+            asyncio.run(serve(data_dir, port, 0.0, tell))
             os._exit(0)
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), int(sys.argv[2]))

@@ -28,6 +28,8 @@ from gateway.server.app import create_app
 from gateway.server.serve import GatewayServer, listening_socket
 from tests.gateway.api.scripted import ScriptedInference
 
+BEHIND_NGINX = "hearth.example"  # the name that deploy/nginx serves
+
 
 def talker(call: GenerateCall) -> list[str]:
     """Replies are short; a summary repeats every word with a digit or a capital of what it reads."""
@@ -81,7 +83,7 @@ def settings_for(data_dir: Path, port: int) -> Settings:
     return Settings(
         data_dir=data_dir,
         store=StoreSettings(url=os.environ.get("HEARTH_TEST_STORE_URL", "")),
-        server=ServerSettings(port=port, shutdown_grace_seconds=1.0),
+        server=ServerSettings(port=port, allowed_hosts=[BEHIND_NGINX], shutdown_grace_seconds=1.0),
         model=ModelSettings(name=str(model)),
         wiki=WikiSettings(load_sample=False),
         memory=MemorySettings(context=1200, ceiling=300, floor=150, answer_tokens=100, fresh_share=0.0),

@@ -10,11 +10,11 @@ import pytest
 
 from gateway.config.settings import Settings
 from gateway.inference.interface import GenerateCall
-from tests.gateway.api.conftest import Client, changed, client, settings
+from tests.gateway.api.conftest import Client, changed, client, pytest_generate_tests, settings
 from tests.gateway.api.scripted import ScriptedInference
 from tests.waiting import PATIENCE
 
-__all__ = ["client", "settings"]
+__all__ = ["client", "pytest_generate_tests", "settings"]
 
 
 def fine(call: GenerateCall) -> list[str]:

@@ -8,6 +8,8 @@ import signal
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
 import httpx2
@@ -15,8 +17,10 @@ import msgspec
 import pytest
 
 from gateway.config.settings import Settings, StoreSettings
+from gateway.store.keys import create_key
 from gateway.store.open import make_database
-from tests.gateway.memory.forked import Forked, Nursery
+from tests.deploy.proxy import Proxy, balanced, free_port, proxy
+from tests.gateway.memory.forked import Nursery
 from tests.gateway.memory.scripted_server import settings_for
 from tests.gateway.memory.test_kills import POLICIES, check
 from tests.postgres import Server
@@ -26,6 +30,8 @@ WRITERS, CONVERSATIONS = 8, 4
 # More by hand: HEARTH_TEST_KILLS=100 python -m pytest tests/gateway/memory/test_several_gateways.py
 KILLS = int(os.environ.get("HEARTH_TEST_KILLS", "20"))
 _RETRIABLE = {"database_unavailable", "shutting_down"}
+# What nginx says, in the envelope of the gateway: that of a gateway that was killed, and of its limits.
+_BY_NGINX = {"unavailable", "rate_limited"}
 # Replies that are no answer to the last message before them, and messages with two replies.
 _MIXED = (
     "SELECT count(*) FROM messages AS reply JOIN messages AS other USING (conversation) "
@@ -38,12 +44,13 @@ _TWICE = (
 
 
 class Clients:
-    """Threads that post to either gateway; a message that was not acknowledged is sent again to any of them."""
+    """Threads that post; a message that was not acknowledged is sent again. ``connect`` makes a client for each try."""
 
-    def __init__(self, gateways: list[Forked], conversations: list[str]) -> None:
-        self.gateways = gateways
+    def __init__(self, connect: Callable[[random.Random], httpx2.Client], conversations: list[str]) -> None:
+        self._connect = connect
         self.acknowledged: set[str] = set()
         self.seen: Counter[str] = Counter()
+        self.away: list[float] = []  # when nginx had no gateway for a request
         self._stop = threading.Event()
         self._threads = [
             threading.Thread(target=self._write, args=(number, conversations[number % len(conversations)]))
@@ -61,16 +68,16 @@ class Clients:
         chance, count = random.Random(number), 0
         while not self._stop.is_set():
             name = f"w{number}.{count}"
-            if self._post(chance.choice(self.gateways).url, conversation, name):
-                count += 1
+            with self._connect(chance) as client:
+                count += self._post(client, conversation, name)
 
-    def _post(self, url: str, conversation: str, name: str) -> bool:
+    def _post(self, client: httpx2.Client, conversation: str, name: str) -> bool:
         """Whether the message is stored, and its reply is there or will not come."""
         body = {"text": f"Ann and Bob said {name} about the weather", "id": name, "stream": True}
         done = False
         try:
-            path = f"{url}/v1/conversations/{conversation}/messages"
-            with httpx2.stream("POST", path, json=body, timeout=60) as reply:
+            path = f"/v1/conversations/{conversation}/messages"
+            with client.stream("POST", path, json=body) as reply:
                 event = ""
                 for line in reply.iter_lines() if reply.status_code == 200 else ():
                     event = line.removeprefix("event: ") if line.startswith("event: ") else event
@@ -82,6 +89,9 @@ class Clients:
                 if reply.status_code != 200:
                     code = msgspec.json.decode(reply.read())["error"]["code"]
                     self.seen[code] += 1
+                    if code in _BY_NGINX:
+                        self.away += [time.monotonic()] if code == "unavailable" else []
+                        time.sleep(0.05)
                     # It is stored without a reply, and another client has gone on.
                     done = code == "conversation_went_on"
                     if done:
@@ -93,22 +103,56 @@ class Clients:
 
 @pytest.mark.soak
 @pytest.mark.timeout(3600)
-def test_a_gateway_of_two_is_killed_at_random(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("way", ["direct", "nginx"])
+def test_a_gateway_of_two_is_killed_at_random(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
     pytest.importorskip("psycopg", reason="needs hearth[postgres]")
+    with ExitStack() as stack:
+        _kill_at_random(tmp_path, monkeypatch, stack, behind=way == "nginx")
+
+
+def _kill_at_random(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stack: ExitStack, *, behind: bool
+) -> None:
     server = Server("fsync=off")
+    stack.callback(server.remove)
     url = server.database()
     monkeypatch.setenv("HEARTH_TEST_STORE_URL", url)
     folders = [tmp_path / name / "data" for name in ("a", "b")]
+    ports = [free_port() if behind else 0 for _ in folders]  # nginx knows two addresses
     for folder in folders:
         settings_for(folder, 0)
-    nurseries = [Nursery(folder) for folder in folders]
+    settings = Settings(data_dir=tmp_path / "c", store=StoreSettings(url=url))
+    database = make_database(settings)
+    database.open()
+    stack.callback(database.close)
+    nurseries = [Nursery(folder, port) for folder, port in zip(folders, ports, strict=True)]
     gateways = [nursery.start() for nursery in nurseries]
-    with httpx2.Client(base_url=gateways[0].url) as client:
+    front: Proxy | None = None
+    if behind:
+        block = balanced(*(gateway.url for gateway in gateways))
+        front = stack.enter_context(proxy(tmp_path / "nginx", gateways[0].url, block))
+        made = (
+            database.write_sync(lambda c, n=n: create_key(c, f"k{n}", "user", "one")) for n in range(WRITERS)
+        )
+        keys = [token for _, token in made]
+
+    def connect(chance: random.Random) -> httpx2.Client:
+        """To one of the gateways; behind nginx with one of the keys, from some address."""
+        if front is None:
+            return httpx2.Client(base_url=chance.choice(gateways).url, timeout=60)
+        client = front.client(f"127.0.0.{chance.randrange(10, 250)}")
+        client.headers["Authorization"] = f"Bearer {chance.choice(keys)}"
+        return client
+
+    chance = random.Random(5)
+    with connect(chance) as client:
         conversations = [
             str(client.post("/v1/conversations", json={"policy": POLICIES[n % 4]}).json()["id"])
             for n in range(CONVERSATIONS)
         ]
-    chance, clients = random.Random(5), Clients(gateways, conversations)
+    clients = Clients(connect, conversations)
     began = time.monotonic()
     try:
         for number in range(KILLS):
@@ -124,9 +168,6 @@ def test_a_gateway_of_two_is_killed_at_random(tmp_path: Path, monkeypatch: pytes
     finally:
         clients.close()
     seconds = time.monotonic() - began
-    settings = Settings(data_dir=tmp_path / "c", store=StoreSettings(url=url))
-    database = make_database(settings)
-    database.open()
     eventually(
         lambda: not database.read_sync(lambda c: c.execute("SELECT count(*) FROM jobs").get), "jobs are left"
     )
@@ -135,10 +176,13 @@ def test_a_gateway_of_two_is_killed_at_random(tmp_path: Path, monkeypatch: pytes
         nursery.close()
     counts = check(folders[0], clients.acknowledged)
     assert database.read_sync(lambda c: (c.execute(_MIXED).get, c.execute(_TWICE).get)) == (0, 0)
-    database.close()
-    server.remove()
-    assert set(clients.seen) <= _RETRIABLE | {"connection", "conversation_went_on"}, clients.seen
+    expected = _RETRIABLE | {"connection", "conversation_went_on"} | (_BY_NGINX if behind else set())
+    assert set(clients.seen) <= expected, clients.seen
     assert counts["summaries"] >= KILLS // 4, counts
     print(
         f"{KILLS} kills in {seconds:.0f} s, {len(clients.acknowledged)} acknowledged, {counts}, {clients.seen}"
     )
+    if front is not None:
+        pauses = len({int(10 * moment) for moment in clients.away}) / 10
+        none = front.errors().count("no live upstreams")
+        print(f"nginx: {none} requests found both left out; clients were refused in {pauses:.1f} s")

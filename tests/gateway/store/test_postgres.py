@@ -122,7 +122,10 @@ def test_the_doctor_says_why_no_gateway_would_start(
 
 
 def test_a_connection_that_is_refused_until_settings_change(
-    postgres_server: Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    postgres_server: Server,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     def refused(url: str) -> str:
         monkeypatch.setenv("HEARTH_STORE__URL", url)

@@ -255,7 +255,7 @@ async def test_the_doctor_probes_servers_of_vectors_and_scores(world: World, tmp
     [
         (
             (502, "<html>\n<head><title>502 Bad\nGateway</title></head><body>nginx</body></html>"),
-            "answered 502: a web page with the title \"502 Bad Gateway\", as no OpenAI-compatible server sends",
+            'answered 502: a web page with the title "502 Bad Gateway", as no OpenAI-compatible server sends',
         ),
         ((200, " <!doctype html><p>Welcome"), "sent no JSON object: a web page, as no"),
         ((503, ""), "answered 503: without a reason"),
@@ -263,7 +263,9 @@ async def test_the_doctor_probes_servers_of_vectors_and_scores(world: World, tmp
         ((301, "<html>"), "answers 301, a redirect or nothing: correct upstream.urls"),
     ],
 )
-async def test_the_doctor_shows_no_web_page(world: World, tmp_path: Path, page: tuple[int, str], found: str) -> None:
+async def test_the_doctor_shows_no_web_page(
+    world: World, tmp_path: Path, page: tuple[int, str], found: str
+) -> None:
     fake = await world.fake(page=page)
     settings = Settings(data_dir=tmp_path, upstream=UpstreamSettings(urls=[fake.url], model="m"))
     [check] = await asyncio.to_thread(check_upstreams, settings)
