@@ -84,10 +84,14 @@ class ApiRequest(Request):
         return services_of_scope(self.scope)
 
     @property
-    def owner(self) -> str:
+    def caller(self) -> Caller:
         caller = self.state.caller
         assert isinstance(caller, Caller)
-        return caller.owner
+        return caller
+
+    @property
+    def owner(self) -> str:
+        return self.caller.owner
 
     @property
     def id(self) -> str:

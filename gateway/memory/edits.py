@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import apsw
 import msgspec
 
+from gateway.base.errors import NotFoundError
 from gateway.base.redact import redact
 from gateway.memory.context import MemoryParts
 from gateway.memory.hub import Hub
@@ -17,11 +19,12 @@ from gateway.memory.summaries.compaction import HistoryCompactor
 from gateway.store.memory.assistants import Assistant, delete_assistant
 from gateway.store.memory.conversations import (
     Conversation,
+    conversations_of,
     erase_conversation,
     get_conversation,
     save_conversation,
 )
-from gateway.store.memory.forget import forget_speaker
+from gateway.store.memory.forget import forget_owner, forget_speaker
 from gateway.store.memory.jobs import add_job
 from gateway.store.memory.messages import StoredMessage
 from gateway.store.memory.rounds import Round, mark_failed
@@ -101,6 +104,17 @@ class Edits:
             self._drop(conversation.id)
             self._hub.publish(conversation.id, "erased")
         await self.forget_text(conversation.owner, conversation.id)
+
+    async def erase_owner(self, owner: str) -> dict[str, int]:
+        """Erase everything stored for an owner, from the disk too; returns the number of rows by table."""
+        database = self._parts.database
+        conversations = await database.read(lambda c: conversations_of(c, owner))
+        for conversation in conversations:
+            with contextlib.suppress(NotFoundError):  # erased meanwhile
+                await self.erase(conversation)
+        erased = await database.write(lambda c: forget_owner(c, owner))
+        await self.forget_text(owner)
+        return erased | {"conversations": len(conversations)}
 
     async def erase_assistant(self, assistant: Assistant) -> None:
         """Erase an assistant with its biographies and reflections, from the disk too."""

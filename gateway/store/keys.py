@@ -20,7 +20,7 @@ TOKEN_PREFIX = "hk_"
 _TOKEN_BYTES = 32
 _MAX_NAME = 64
 _TOUCH_SECONDS = 60.0
-_OWNED = ("keys", "conversations", "facts", "tasks", "assistants")
+_OWNED = ("keys", "conversations", "facts", "tasks", "assistants", "responses", "requests")
 
 
 class KeyInfo(Struct, frozen=True, kw_only=True):
@@ -111,7 +111,7 @@ def any_keys(connection: apsw.Connection) -> bool:
 
 
 def check_owner(connection: apsw.Connection, owner: str) -> None:
-    """Raise NotFoundError for an owner who has no key and nothing to export; `local` is everybody without keys."""
+    """Raise NotFoundError for an owner without a key and without data; `local` is everybody without keys."""
     if owner == "local" or any(exists(connection, f"{table} WHERE owner = ?", (owner,)) for table in _OWNED):
         return
     named = select(

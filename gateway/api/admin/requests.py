@@ -1,4 +1,4 @@
-"""DELETE /v1/requests: erases a user's records from the request log."""
+"""DELETE /v1/requests and /v1/data: erase a user's records from the request log, and all that an owner has stored."""
 
 from __future__ import annotations
 
@@ -11,13 +11,28 @@ from gateway.api.http.endpoint import Endpoint
 from gateway.api.parsing.fields import Body
 from gateway.api.parsing.paging import query_of
 from gateway.api.services import ApiRequest
+from gateway.base.errors import ForbiddenError
 from gateway.base.redact import redact
+from gateway.store.keys import check_owner
 from gateway.store.request_log import erase_records_of
 from gateway.store.responses import erase_responses_of
 
 
 class EraseQuery(Body, frozen=True):
     user: Annotated[str, Meta(min_length=1, max_length=256)]
+
+
+class OwnerQuery(Body, frozen=True):
+    """Named, so that no stray request erases everything."""
+
+    owner: Annotated[str, Meta(min_length=1, max_length=300)]
+
+
+class ErasedData(Struct, frozen=True):
+    """``erased``: rows by table, without those that went with them."""
+
+    owner: str
+    erased: dict[str, int]
 
 
 class ErasedRecords(Struct, frozen=True):
@@ -41,4 +56,18 @@ async def erase(request: ApiRequest) -> ErasedRecords:
     return ErasedRecords(user, erased)
 
 
-ENDPOINTS = (Endpoint("DELETE", "/v1/requests", erase, "user", reply=ErasedRecords, query=EraseQuery),)
+async def erase_data(request: ApiRequest) -> ErasedData:
+    """Erase everything that was stored for the owner: the caller, or, for an admin, anybody. Keys stay."""
+    owner = query_of(request, OwnerQuery).owner
+    if owner != request.owner and request.caller.role != "admin":
+        raise ForbiddenError(
+            "this key may erase only what belongs to it: another owner's data needs an admin's"
+        )
+    await request.read(lambda c: check_owner(c, owner))
+    return ErasedData(owner, await request.services.conversations.edits.erase_owner(owner))
+
+
+ENDPOINTS = (
+    Endpoint("DELETE", "/v1/requests", erase, "user", reply=ErasedRecords, query=EraseQuery),
+    Endpoint("DELETE", "/v1/data", erase_data, "user", reply=ErasedData, query=OwnerQuery),
+)

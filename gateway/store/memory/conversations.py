@@ -93,6 +93,11 @@ def list_conversations(
     )
 
 
+def conversations_of(connection: apsw.Connection, owner: str) -> list[Conversation]:
+    """All of the owner's conversations, archived ones included."""
+    return select(connection, Conversation, "conversations WHERE owner = ? ORDER BY created_at, id", (owner,))
+
+
 def save_conversation(connection: apsw.Connection, conversation: Conversation) -> None:
     """Update a conversation. Raises NotFoundError when it was erased meanwhile."""
     values = stored(conversation)
@@ -125,11 +130,17 @@ def erase_conversation(connection: apsw.Connection, conversation: str, owner: st
             f"DELETE FROM {table} WHERE conversation IN (SELECT value FROM json_each(?))", (as_json(names),)
         )
     connection.execute("DELETE FROM conversations WHERE id = ?", (conversation,))
+    drop_news(connection, conversation)
     connection.execute(
         "DELETE FROM assistants WHERE name = '' AND owner = ? "
         "AND NOT EXISTS (SELECT 1 FROM conversations WHERE assistant = assistants.id)",
         (owner,),
     )
+
+
+def drop_news(connection: apsw.Connection, conversation: str) -> None:
+    """Delete what gateways told each other about a conversation so far: it names the keys of facts."""
+    connection.execute("DELETE FROM events WHERE key = ?", (conversation,))
 
 
 def with_continuations(connection: apsw.Connection, conversation: str) -> list[str]:

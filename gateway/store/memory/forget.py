@@ -1,13 +1,13 @@
-"""Forget a speaker: erase their messages in a conversation, the replies, and everything derived from both."""
+"""Forget a speaker of a conversation, or an owner: erase what they wrote and everything derived from it."""
 
 from __future__ import annotations
 
 import apsw
 import msgspec
 
-from gateway.store.memory.conversations import Conversation, save_conversation, with_continuations
+from gateway.store.memory.conversations import Conversation, drop_news, save_conversation, with_continuations
 from gateway.store.memory.summaries import unsummarize
-from gateway.store.request_sources import erase_records
+from gateway.store.request_sources import delete_records, erase_records
 from gateway.store.rows import as_json
 
 # The speaker's messages, the replies to them, failed ones included, and each assistant message directly after one.
@@ -20,6 +20,18 @@ SELECT seq FROM lines WHERE seq IN (SELECT seq FROM theirs) OR answers IN (SELEC
   OR (role = 'assistant' AND role_before = 'user' AND speaker_before = ?2)
 ORDER BY seq
 """
+
+# Rows of an owner. With them go their own rows: messages and summaries, versions, runs, steps, notices, jobs.
+_OWNED = ("conversations", "tasks", "facts", "assistants", "responses", "approvals")
+
+
+def forget_owner(connection: apsw.Connection, owner: str) -> dict[str, int]:
+    """Erase everything that was stored for an owner except keys; returns the number of rows by table."""
+    erased = {}
+    for table in _OWNED:
+        connection.execute(f"DELETE FROM {table} WHERE owner = ?", (owner,))
+        erased[table] = connection.changes()
+    return erased | {"requests": delete_records(connection, "owner = ?", (owner,))}
 
 
 def forget_speaker(connection: apsw.Connection, conversation: Conversation, speaker: str) -> int:
@@ -54,4 +66,5 @@ def forget_speaker(connection: apsw.Connection, conversation: Conversation, spea
             (as_json(names[1:]),),
         )
     erase_records(connection, names)
+    drop_news(connection, name)
     return len(doomed)

@@ -11,6 +11,8 @@ import pytest
 
 from gateway.config.settings import Settings
 from gateway.inference.interface import GenerateCall
+from gateway.store.keys import list_keys
+from gateway.store.open import make_database
 from tests.gateway.api.conftest import Client, changed, in_process, make_key
 from tests.gateway.api.conversations.test_conversations import say, start, talker, text_of
 from tests.gateway.api.scripted import ScriptedInference
@@ -203,3 +205,88 @@ async def test_records_of_another_owners_user_stay(settings: Settings, inference
         assert gone.json()["requests"] == 0
         gone = await client.delete("/v1/requests", params={"user": "x"}, headers=keys["bob"])
         assert gone.json()["requests"] == 1
+
+
+async def fill(client: Client, word: str) -> None:
+    """Rows in every table that has an owner's words."""
+    await client.post("/v1/assistants", json={"name": f"The {word}", "biography": f"Keeps a {word}."})
+    name = await start(client, title=word, assistant=f"The {word}")
+    for number in range(12):
+        await say(client, name, f"I have a {word} and I must feed the {word} {number % 5 + 10} apples. " * 3)
+    await client.post(f"/v1/conversations/{name}/rollover")
+    for text in (f"Has a {word}.", f"Had a {word}."):
+        await client.post("/v1/facts", json={"key": "pet", "text": text})
+    task = (await client.post("/v1/tasks", json={"title": f"Feed the {word}"})).json()["id"]
+    steps = [f"remember: the {word} eats hay", f"notify: the {word} is fed"]
+    await client.post(f"/v1/tasks/{task}/run", json={"steps": steps, "archetype": "model"})
+    await client.post("/v1/responses", json={"input": word})
+    await client.post("/ask", json={"question": f"Who made the {word}?"})
+
+
+async def words_in(settings: Settings, word: str) -> dict[str, int]:
+    """Rows of each table that contain the word, the caches of this gateway included."""
+    found = {}
+    database = make_database(settings)
+    await asyncio.to_thread(database.open)
+    places = {id(each): each for each in (database, database.local)}.values()
+    for place in places:
+        tables = (
+            "SELECT table_name FROM information_schema.tables WHERE table_schema = 'hearth'"
+            if place is not database.local
+            else "SELECT name FROM sqlite_master WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%'"
+        )
+        for (name,) in await place.read(lambda c, tables=tables: c.execute(tables).fetchall()):
+            rows = await place.read(lambda c, name=name: c.execute(f"SELECT * FROM {name}").fetchall())
+            if count := sum(word in str(row).lower() for row in rows):
+                found[str(name)] = count
+    await asyncio.to_thread(database.close)
+    return found
+
+
+@pytest.mark.parametrize("settings", ["sqlite", "postgresql"], indirect=True)
+async def test_nothing_of_an_erased_owner_stays_in_any_table(
+    settings: Settings, inference: ScriptedInference
+) -> None:
+    small = changed(settings, "memory", context=1200, ceiling=500, floor=220, answer_tokens=100)
+    keys = {name: {"Authorization": f"Bearer {make_key(small, name, 'user')}"} for name in ("ann", "bob")}
+    async with in_process(small, inference) as client:
+        for name, headers in keys.items():
+            client.headers.update(headers)
+            inference.script = parrot if name == "ann" else lambda call: ["Well."]
+            await fill(client, WORD if name == "ann" else "pigeon")
+        await settled(small)
+        before = await words_in(small, "pigeon")
+        held = await words_in(small, WORD)
+        assert {
+            "conversations",
+            "messages",
+            "facts",
+            "tasks",
+            "requests",
+            "responses",
+            "notices",
+        } <= held.keys()
+        owners = await owners_of(small)
+        refused = await client.delete("/v1/data", params={"owner": owners["ann"]})
+        assert (refused.status_code, refused.json()["error"]["code"]) == (403, "forbidden")
+        assert (await client.delete("/v1/data")).status_code == 400
+        client.headers.update(keys["ann"])
+        reply = (await client.delete("/v1/data", params={"owner": owners["ann"]})).json()
+        assert reply["owner"] == owners["ann"]
+        assert reply["erased"]["conversations"] == 2 and reply["erased"]["responses"] == 1
+        assert await words_in(small, WORD) == {}
+        assert await words_in(small, "pigeon") == before
+        assert inference.forgotten[-1] == owners["ann"]
+        client.headers["Authorization"] = f"Bearer {make_key(small, 'ops', 'admin')}"
+        gone = await client.delete("/v1/data", params={"owner": "key-none"})
+        assert (gone.status_code, gone.json()["error"]["param"]) == (404, "owner")
+        assert (await client.delete("/v1/data", params={"owner": owners["bob"]})).status_code == 200
+        assert await words_in(small, "pigeon") == {}
+
+
+async def owners_of(settings: Settings) -> dict[str, str]:
+    database = make_database(settings)
+    await asyncio.to_thread(database.open)
+    found = await database.read(list_keys)
+    await asyncio.to_thread(database.close)
+    return {each.name: each.owner for each in found}
