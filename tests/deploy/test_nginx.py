@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import socket
@@ -16,7 +17,7 @@ import psutil
 import pytest
 
 from gateway.server.app import ENDPOINTS
-from tests.deploy.proxy import NAME, Proxy, proxy
+from tests.deploy.proxy import NAME, Proxy, balanced, proxy
 from tests.end_to_end.server import Server
 from tests.waiting import eventually
 
@@ -300,6 +301,26 @@ def test_another_gateway_gets_what_one_that_is_away_was_not_sent(tmp_path: Path,
         replies = [client.post("/v1/chat/completions", json=body) for _ in range(4)]
         assert [reply.status_code for reply in replies] == [200] * 4
         assert away in front.errors()
+
+
+def test_another_gateway_gets_what_a_silent_machine_was_not_sent(tmp_path: Path, server: Server) -> None:
+    """As docs/scale.md has it. A listener that takes no more connections answers no SYN, like a machine that is off."""
+    body = {"messages": HI, "max_tokens": 1}
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as hole, contextlib.ExitStack() as stack:
+        for _ in range(3):
+            waiting = stack.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex(hole.getsockname())
+        block = balanced(server.url, f"127.0.0.1:{hole.getsockname()[1]}")
+        with (
+            proxy(tmp_path, server.url, block, proxy_connect_timeout="1s") as front,
+            front.client() as client,
+        ):
+            for number in range(8):  # some of these keys belong to the silent one
+                headers = {"Authorization": f"Bearer hk_{number}"}
+                reply = client.post("/v1/chat/completions", json=body, headers=headers)
+                assert reply.status_code == 200, reply.text
+            assert "timed out" in front.errors()
 
 
 @pytest.mark.soak
