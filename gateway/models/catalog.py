@@ -89,6 +89,7 @@ class ResolvedModel(Struct, frozen=True, kw_only=True):
     prompts: TaskPrompts = TaskPrompts()  # of an embedding model
     dimensions: int | None = None  # of the vectors to keep; None: all
     adapters: dict[str, Path] = {}  # files of LoRA adapters by the names that requests give
+    small: bool = False  # as far as its file or the catalog says
 
     def named(self, adapter: str) -> str:
         """The name of the model with an adapter; "" for none."""
@@ -109,14 +110,9 @@ class ResolvedModel(Struct, frozen=True, kw_only=True):
 
     @property
     def standing_memory(self) -> bool:
-        """:attr:`FlowDefaults.standing_memory`, or whether the model is no small one, as far as its file says."""
+        """:attr:`FlowDefaults.standing_memory`, or whether the model is no small one."""
         chosen = self.defaults.standing_memory
         return chosen if chosen is not None else not self.small
-
-    @property
-    def small(self) -> bool:
-        """Whether the model is a small one, as far as its file says."""
-        return self.trained_context is not None and self.size_bytes < _SMALL_BYTES
 
 
 class Packaged(Struct, frozen=True, forbid_unknown_fields=True):
@@ -231,6 +227,7 @@ def tokenizer_settings(settings: Settings) -> Settings | None:
 def upstream_model(name: str, kind: Kind, context: int = 0, dimensions: int = 0) -> ResolvedModel:
     """A model on other servers, which has no file: its path is its name. A row of the catalog gives its defaults."""
     row = Catalog.load().get(name)
+    size = 0 if row is None else row.size_bytes or row.path(Path()).stat().st_size
     return ResolvedModel(
         name=name,
         path=Path(name),
@@ -243,6 +240,7 @@ def upstream_model(name: str, kind: Kind, context: int = 0, dimensions: int = 0)
         notice=row.notice if row else None,
         kind=kind,
         prompts=row.prompts if row else TaskPrompts(),
+        small=0 < size < _SMALL_BYTES,
         dimensions=dimensions or (row.dimensions if row else 0) or None,
     )
 
@@ -352,6 +350,7 @@ def _resolve_row(row: ModelRow, wanted: _Wanted) -> ResolvedModel:
 
 def _model(row: ModelRow, path: Path, wanted: _Wanted, cache_reason: str) -> ResolvedModel:
     size, context = path.stat().st_size, wanted.context or row.context
+    trained = trained_context(path)
     ram = row.ram_bytes
     if ram is None:
         ram = estimate_ram(path, size, context)
@@ -365,7 +364,8 @@ def _model(row: ModelRow, path: Path, wanted: _Wanted, cache_reason: str) -> Res
         size_bytes=size,
         ram_bytes=ram,
         context=context,
-        trained_context=trained_context(path),
+        trained_context=trained,
+        small=trained is not None and size < _SMALL_BYTES,
         defaults=row.defaults,
         notice=row.notice,
         kind=row.kind,

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.base.errors import ConfigurationError
-from gateway.config.settings import EmbeddingSettings, ModelSettings, Settings
+from gateway.config.settings import EmbeddingSettings, ModelSettings, Settings, UpstreamSettings
 from gateway.models.catalog import (
     Catalog,
     ModelRow,
@@ -251,3 +251,14 @@ def test_an_embedding_model_that_cannot_be_says_why(tmp_path: Path, name: str, s
 
 def test_without_an_embedding_model_there_is_none_beside(tmp_path: Path) -> None:
     assert models_beside(with_embedding(tmp_path)) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "small"),
+    [("hearth-demo", True), ("smollm2-135m", True), ("gemma-4-e2b", False), ("google/gemma-3-4b-it", False)],
+)
+def test_a_small_model_is_one_on_other_servers_too(tmp_path: Path, name: str, small: bool) -> None:
+    upstream = UpstreamSettings(urls=["http://127.0.0.1:1"], model=name)
+    assert resolve_model(Settings(data_dir=tmp_path, upstream=upstream)).small == small
+    if name == "hearth-demo":
+        assert resolve_model(settings(tmp_path, name)).small
