@@ -1,6 +1,7 @@
 """Throughput and cached tokens of gateways over one, two, … simulated hosts of fixed speed.
 
 With ``--gateway-each`` there are as many gateways as hosts; each gateway uses all hosts, and each client one gateway.
+``HEARTH_STORE__URL`` in the environment is the PostgreSQL database of all of them.
 Each client holds one conversation after another: it sends the whole history each time, as clients of OpenAI's API do.
 
     .venv/bin/python -m benchmarks.upstream.throughput --hosts 1 2
@@ -104,6 +105,8 @@ def main() -> None:
     for count in given.hosts:
         with hosts(count, given.prefill, given.decode, given.cache) as urls, ExitStack() as stack:
             upstream = {"UPSTREAM__URLS": ",".join(urls), "UPSTREAM__MODEL": "simulated"}
+            if store := os.environ.get("HEARTH_STORE__URL"):
+                upstream["STORE__URL"] = store
             gateways = [
                 stack.enter_context(new_server("simulated", **upstream))
                 for _ in range(count if given.gateway_each else 1)
