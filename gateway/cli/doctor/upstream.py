@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Literal
 
 from msgspec import Struct
@@ -30,13 +31,12 @@ def check_upstreams(settings: Settings) -> list[UpstreamCheck]:
     upstream = settings.upstream
 
     async def all_of_them() -> list[UpstreamCheck]:
-        chats = [_within(url, upstream, lambda url=url: _check(url, upstream)) for url in upstream.urls]
-        vectors = [
-            _within(url, upstream, lambda url=url, kind=kind: _check_vectors(url, settings, kind))
-            for kind, urls in (("embedding", upstream.embedding_urls), ("rerank", upstream.rerank_urls))
-            for url in urls
+        checks = [(url, partial(_check, url, upstream)) for url in upstream.urls]
+        checks += [
+            (url, partial(_check_vectors, url, settings, "embedding")) for url in upstream.embedding_urls
         ]
-        return await side_by_side([*chats, *vectors])
+        checks += [(url, partial(_check_vectors, url, settings, "rerank")) for url in upstream.rerank_urls]
+        return await side_by_side([_within(url, upstream, check) for url, check in checks])
 
     return asyncio.run(all_of_them())
 
