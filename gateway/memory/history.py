@@ -44,7 +44,7 @@ _MOST_EMBEDDED = 8000
 # Messages without any of the terms that are added to the log: in a short one every word is rare.
 _IMAGINED = 50
 # A message is recalled by its words if it has this share of the question's weight, and at least this weight.
-_LEAST_SHARE = 0.4
+LEAST_SHARE = 0.4
 _LEAST_WEIGHT = 2.0
 # Of a message that asks for nothing, one word is often by chance the same.
 _LEAST_SHARE_UNASKED = 0.6
@@ -179,7 +179,7 @@ class History:
         if room <= 0 or not asked.strip():
             return None
         by_words = await self._database.read(lambda c: ranked(c, within, asked))
-        least = _LEAST_SHARE if _ASKS.search(asked) else _LEAST_SHARE_UNASKED
+        least = LEAST_SHARE if _ASKS.search(asked) else _LEAST_SHARE_UNASKED
         fitting = [each.seq for each in by_words if each.share >= least and each.weight >= _LEAST_WEIGHT]
         near = await self._near(within, asked, conversation.owner)
         outstanding = self._similar(near[: _outstanding([far for _, far in near])])
@@ -365,7 +365,7 @@ def _with_neighbours(
     hits = [each for each in store.said(connection, best) if leads(each)][:_HITS]
     found = {hit.seq: hit for hit in hits if tells(hit)}
     for hit in hits:
-        found |= {each.seq: each for each in _decided_since(connection, within, hit) if tells(each)}
+        found |= {each.seq: each for each in decided_since(connection, within, hit) if tells(each)}
     for after in (True, False):
         for hit in hits:
             if hit.role == "assistant" and not of_us and asks(hit) != after:
@@ -376,7 +376,7 @@ def _with_neighbours(
     return list(found.values())
 
 
-def _decided_since(connection: apsw.Connection, within: Within, hit: Said) -> list[Said]:
+def decided_since(connection: apsw.Connection, within: Within, hit: Said) -> list[Said]:
     """The later decision that has most of what ``hit`` says, if there is one."""
     alike = ranked(connection, within, hit.text)
     later = [each.seq for each in alike if each.seq > hit.seq and each.share >= _LEAST_SAME][:_CANDIDATES]

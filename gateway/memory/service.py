@@ -22,6 +22,7 @@ from gateway.base.errors import NotFoundError, OverloadedError
 from gateway.base.redact import redact, take_secrets_aside
 from gateway.base.supervised import Supervision
 from gateway.inference.interface import GenerateCall, LoadProgress
+from gateway.memory.answers.stored import StoredAnswers
 from gateway.memory.character import Reflector, character
 from gateway.memory.compose import line_text
 from gateway.memory.context import BlockSource, Context, ContextBuilder, MemoryParts, no_blocks
@@ -88,7 +89,8 @@ class Conversations:
         facts, tasks = Facts(parts, self._hub), TaskKeeper(parts, self._hub)
         self._notes = {"facts": facts.note, "tasks": tasks.note}
         self.history = History(parts.database, parts.inference, parts.settings, parts.queries)
-        sources = [tasks.offer, facts.offer, RecalledSummaries(parts).offer]
+        answers = StoredAnswers(parts, tasks.todays_lines)
+        sources = [answers.offer, tasks.offer, facts.offer, RecalledSummaries(parts).offer]
         self._builder = ContextBuilder(parts, character, sources, self.history, project)
         self._compactor = HistoryCompactor(parts, self._builder, self._hub)
         self._reflector = Reflector(parts, self._builder, self._compactor.places)
@@ -281,9 +283,7 @@ class Conversations:
         yield Done(reply, context.report(end.cached_tokens), await self._after(conversation))
 
     async def _accept(self, call: PostCall) -> tuple[StoredMessage, StoredMessage | None, Withheld | None]:
-        """Store the message; one that is stored already is returned with its reply, if it has one.
-
-        The secrets that were taken out of it are held for a while.
+        """Store the message and hold its secrets for a while; one that is stored already is returned with its reply.
 
         Raises DuplicateMessageError when another message has its id, UnansweredMessageError when it got no reply and
         the conversation has continued.

@@ -28,7 +28,7 @@ def _language(telling: str, others: str) -> _Language:
 
 
 _TELLING_WORDS = 2
-_VIETNAMESE = re.compile("[ăơưạ-ỹ]")  # letters of no other of these languages
+VIETNAMESE = re.compile("[ăơưạ-ỹ]")  # small letters of no other of these languages
 _LANGUAGES = (
     _language(
         """
@@ -89,7 +89,7 @@ def stop_words(words: Iterable[str]) -> frozenset[str]:
     said = frozenset(words)
     best = max(_LANGUAGES, key=lambda language: len(said & language.telling))
     own = len(said & best.telling - STOP_WORDS)
-    if vietnamese := sum(_VIETNAMESE.search(word) is not None for word in said):
+    if vietnamese := sum(VIETNAMESE.search(word) is not None for word in said):
         best, own = _LANGUAGES[-1], own + vietnamese
     if own >= _TELLING_WORDS and own > len(said & STOP_WORDS - best.telling - best.others):
         return STOP_WORDS | best.telling | best.others

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import Literal
 
 from msgspec import Struct
 
 from gateway.base.stems import stem
 from gateway.memory.learning.entailment import content
-from gateway.memory.learning.plain import plain_clauses
+from gateway.memory.learning.plain import FILLERS, plain_clauses
 from gateway.memory.learning.statements import NEGATION, WORD, mistaken, stems
 from gateway.memory.learning.wordings import SUBJECT_VI
 from gateway.store.memory.tasks import Task
@@ -19,14 +19,13 @@ from gateway.store.memory.tasks import Task
 _MOST_WORDS = 20
 _ROOT = 6  # letters that words of one family share: migrate, migration
 _LEADING = (
-    r"\W*(?:(?:hi|hey|hello|ok|okay|so|well|and|also|oh|btw|great|cool|thanks|please|pls|plz|actually|(?:can|could|"
-    r"would|will) (?:you|u)(?: please)?|you can|(?:note|remember) that|mai|ngày mai|tối nay|chiều nay|"
-    r"lát nữa|à|ừ|dạ|vâng|ê|này|nhớ|hãy|bạn|làm ơn|giúp)\W+)*"
+    rf"\W*(?:(?:{FILLERS}|(?:can|could|would|will) (?:you|u)(?: please)?|you can|(?:note|remember) that|mai|ngày mai|"
+    r"tối nay|chiều nay|lát nữa|nhớ|hãy|bạn|làm ơn|giúp)\W+)*"
 )
 _DATED = (
     r"\b(?:(?:by|on|before|until|till|this|next)(?: (?:the|end of))*(?: (?:mon|tues|wednes|thurs|fri|satur|sun)day| "
     r"week| weekend| month| noon| tonight| tomorrow| eod| (?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)\w*| \d)|"
-    r"tomorrow|tonight|today|trước|ngày mai|chiều nay|tối nay|hôm nay|tuần (?:này|sau)|thứ \w+|chủ nhật)\b"
+    r"at (?:noon|midday|midnight|\d{1,2}(?:[:.]\d\d)?(?: ?[ap]m)?(?=\W*$))|tomorrow|tonight|today|trước|ngày mai|chiều nay|tối nay|hôm nay|tuần (?:này|sau)|thứ \w+|chủ nhật)\b"
 )
 _ADDED = tuple(
     re.compile(_LEADING + pattern, re.I)
@@ -44,6 +43,7 @@ _ADDED = tuple(
         r"(?:new )?(?:todo|to-do|to do|task)(?: for (?:me|today|tomorrow))?\s*[:\-–]\s*(?P<what>.+)",
         rf"(?:i|we)(?:['’]?ve| have)? (?:really |still |also )?(?:need to|have to|got to|gotta|must|should) "
         rf"(?P<what>.*{_DATED}.*)",
+        rf"(?:still |also )?(?:need to|have to|got to|gotta) (?P<what>.*{_DATED}.*)",
         rf"nhắc {SUBJECT_VI} (?:(?:là|phải|nhớ|việc) )*(?P<what>(?!lại|đến|tới).+)",
         rf"đừng để {SUBJECT_VI} quên (?P<what>.+)",
         # Typed without marks.
@@ -51,8 +51,24 @@ _ADDED = tuple(
         r"dung de (?:minh|toi|tui|em|anh|chi) quen (?P<what>.+)",
         r"them viec\s*:?\s*(?P<what>.+)",
         r"(?:thêm việc|việc cần làm|thêm vào danh sách)\s*:?\s*(?P<what>.+)",
-        rf"{SUBJECT_VI} (?:phải|cần) (?P<what>.*{_DATED}.*)",
+        rf"(?:{SUBJECT_VI} )?(?:còn )?(?:phải|cần) (?P<what>.*{_DATED}.*)",
+        rf"(?:hôm nay|(?:sáng|trưa|chiều|tối|ngày) (?:nay|mai)|mai) (?:{SUBJECT_VI} )?(?:còn )?(?:phải|cần) "
+        r"(?P<what>.+)",
     )
+)
+# What follows the colon may be several.
+_LISTED = re.compile(
+    _LEADING + r"(?:(?:new )?(?:todos?|to-dos?|to do|tasks?)(?: list)?(?: for (?:me|today|tomorrow))?|"
+    r"add to (?:my|the) (?:(?:to-?do|task|shopping) ?)?list|thêm (?:việc|vào danh sách)|việc cần làm)\s*:\s*(?P<what>.+)",
+    re.I,
+)
+_BETWEEN = re.compile(r"\s*[,;]\s*(?:(?:and|và|rồi)\s+)?")
+_LAST = re.compile(r"\s+(?:and|và)\s+")
+# A part that says more about the one before.
+_NO_ITEM = re.compile(
+    r"(?:by|at|on|in|for|from|to|before|after|until|because|since|with|not|no|i|we|you|he|she|they|it|this|that|which|"
+    r"who|if|when|trước|lúc|vì|để|cho|với|nó|họ|không)\b|[0-9]|.*(?:\b(?:is|are|was|were)\b|['’](?:s|re)\b(?! \w))",
+    re.I,
 )
 _DUTY = re.compile(
     _LEADING
@@ -68,7 +84,7 @@ _NO_TASK = re.compile(
     re.I,
 )
 _TRAILING = re.compile(
-    r"(?:[\s,]+(?:please|pls|plz|thanks|thx|ok|okay|today|hôm nay|"
+    r"(?:[\s,]+(?:please|pls|plz|thanks|thx|ok|okay|today|hôm nay|nữa|"
     r"will you|would you|can you|for me|again|too|as we speak|"
     r"(?:nhé|nha|ạ|rồi) (?:mẹ|bố|ba|má|anh|chị|em|bạn)|nhé|nhe|nha|ạ|á|đó|nè|"
     r"với|giùm|giúp|dùm|đi))+\W*$|[\s.,!;?…]+$",
@@ -90,6 +106,12 @@ _OTHERS = re.compile(
 )
 _WHOSE = re.compile(r"(?:his|her|their|your|\w+['’]s|\w+s['’])", re.I)
 _PART = re.compile(r"(?:the )?(?!(?:all|both|most|none|lots?) )\w+ of (?:(?:the|my|our) )?(?P<of>\w+)", re.I)
+# Whom a task reaches may do what its verb says.
+_REACHED = re.compile(
+    r"(?P<verb>gọi|nhắn|hỏi|báo|gặp|trả lời|liên hệ|mời|hẹn|đón|call|ring|phone|email|text|ask|tell|meet|answer)\b"
+    r"(?: (?:điện|tin|lại))?(?: (?:cho|với|back))? (?P<who>.+)",
+    re.I,
+)
 _IS = re.compile(r"(?:it|that|there|what|he|she|let|who|where|here)['’]s", re.I)  # no possessive
 _BEFORE = re.compile(
     rf"(?<!\w)(?:{SUBJECT_VI}|đã|vừa|mới|cũng|vụ|việc|chuyện|mấy|cái|con|chiếc|cuốn|bộ|cuối cùng|hôm nay|"
@@ -157,7 +179,16 @@ def stated_changes(text: str, tasks: Sequence[Task]) -> list[Change]:
     """The changes that a user's message states, to new tasks and to ``tasks``."""
     found: list[Change] = []
     duty = ""  # "I have to renew my passport. Put it on the list."
-    for clause in plain_clauses(text, tasks=True):
+    clauses, listed = list(plain_clauses(text, tasks=True)), 0
+    for at, clause in enumerate(clauses):
+        if at < listed:
+            continue
+        following = list(takewhile(lambda each: each.follows, clauses[at + 1 :]))
+        items = _items([clause.text, *(each.text for each in following)])
+        if items:
+            found += [Change("add", "", item, clause.text) for item in items]
+            listed = at + 1 + len(following)
+            continue
         match = _DUTY.fullmatch(_TRAILING.sub("", clause.text))
         title = _added(clause.text) or (duty if _LISTS.match(clause.text) else "")
         duty = _title(match["what"]) if match else ""
@@ -182,11 +213,26 @@ def is_asked(quote: str, texts: Sequence[str]) -> bool:
     return any(wanted in each or each in wanted for each in asked)
 
 
+def _items(clauses: Sequence[str]) -> list[str]:
+    """The titles of a sentence that lists several tasks behind a colon; none if it is no such sentence."""
+    match = _LISTED.fullmatch(clauses[0])
+    if match is None:
+        return []
+    *first, last = _BETWEEN.split(", ".join([match["what"], *clauses[1:]]))
+    parts = [*first, *(_LAST.split(last, maxsplit=1) if first else [last])]
+    parts = [re.sub(r"^(?:and|và|rồi) ", "", part) for part in parts]
+    words = [len(part.split()) for part in parts]
+    alike = min(words) > 1 if words[0] > 1 else max(words) < 4
+    titles = [_title(part) for part in parts]
+    return titles if len(parts) > 1 and alike and all(titles) and not any(map(_NO_ITEM.match, parts)) else []
+
+
 def _added(said: str) -> str:
     for pattern in _ADDED:
-        match = pattern.fullmatch(_TRAILING.sub("", said))
-        if match:
-            title = _title(match["what"])
+        # "Today" may be what tells a task from a sigh.
+        for plain in dict.fromkeys((_TRAILING.sub("", said), said.strip(" .!"))):
+            match = pattern.fullmatch(plain)
+            title = _title(match["what"]) if match else ""
             if title:
                 return title
     return ""
@@ -217,7 +263,7 @@ def _changed(said: str, tasks: Sequence[Task]) -> Change | None:
                 continue
             groups = match.groupdict()
             before = state == "done" and (not groups.get("verb") or match.start("what") < match.start("verb"))
-            if before and not groups.get("passive") and _acts(match["what"], task.title):
+            if before and not groups.get("passive") and _acts(match["what"], task.title, groups.get("verb")):
                 continue
             if (state == "done" or groups.get("verb")) and not _fits(
                 state, groups.get("verb"), task.title, plain
@@ -238,18 +284,24 @@ def _fits(state: str, verb: str | None, title: str, said: str) -> bool:
     return verb in _GENERIC or (inflected and stem(_PAST.get(verb, verb)) in (words[0], *joined))
 
 
-def _acts(what: str, title: str) -> bool:
+def _acts(what: str, title: str, verb: str | None) -> bool:
     """Whether a clause begins with who did it rather than what was done: "Ingmar paid", "the plumber called"."""
     names = [word.casefold() for word in title.split()[1:] if word[:1].isupper()]
     if _ARTICLE.match(what) or what.split()[0].casefold() in names:
         return True
+    if reached := _REACHED.match(title):  # "thợ điện gọi" for "Gọi cho thợ điện"
+        at = what.casefold().find(reached["verb"].casefold())
+        acted = at < 0 and verb is not None and verb.lower() not in _GENERIC
+        who = content(_BEFORE.sub(" ", what[:at] if at > 0 else what if acted else ""))
+        if who and who <= content(reached["who"]):
+            return True
     named, said = set(stems(title)), [*WORD.finditer(what)]
     mine = next((word.start() for word in said if set(stems(word[0])) & named), len(what))
-    verb = next((word for word in said if stem(word[0]) == next(stems(title))), None)
+    own = next((word for word in said if stem(word[0]) == next(stems(title))), None)
     acting = (
-        verb is not None
-        and content(what[verb.end() :]) & named
-        and content(_BEFORE.sub(" ", what[: verb.start()]))
+        own is not None
+        and content(what[own.end() :]) & named
+        and content(_BEFORE.sub(" ", what[: own.start()]))
     )
     return bool(acting or content(_BEFORE.sub(" ", what[:mine])))
 

@@ -18,7 +18,6 @@ import msgspec
 from msgspec import Meta, Struct
 
 from gateway.base.redact import MARK, redact_value
-from gateway.memory.answers import recalled_answer
 from gateway.memory.context import MemoryParts
 from gateway.memory.hub import Hub
 from gateway.memory.learning.entailment import content, fact_follows, taken_back, usual_key
@@ -45,7 +44,7 @@ from gateway.store.memory.facts import (
     undo_fact,
 )
 from gateway.store.memory.jobs import Job
-from gateway.store.memory.messages import StoredMessage, said_before
+from gateway.store.memory.messages import StoredMessage, messages_between, said_before
 
 MAX_OPERATIONS = 8
 _KNOWN_SHOWN = 20
@@ -124,7 +123,7 @@ class Facts:
 
         The first changes only when a fact does, so prompts keep sharing their prefix; the second changes with each
         message. A question recalls facts of the first one, too: small models use them more often where it stands. Some
-        see facts only there, and a question about the user is answered for them.
+        see facts only there.
         """
         settings, owner = self._parts.settings, conversation.owner
         if not settings.facts_in_prompt or not settings.fact_tokens:
@@ -155,9 +154,6 @@ class Facts:
         return Offer(
             [block for block in (standing_block, recalled_block) if block is not None],
             [LeftOut(what, f"{why}, and not recalled by the message")] if left else [],
-            recalled_answer(asked, newest)
-            if self._parts.served.current.small and conversation.kind != "channel"
-            else "",
         )
 
     def note(
@@ -233,7 +229,7 @@ def _note(
     place, owner = scopes_of(conversation)[0], conversation.owner
     if stated.denied:
         known = live_fact(connection, owner, place, stated.key)
-        ended = [known] if known is not None else _unwell(connection, owner, place, stated)
+        ended = [known] if known is not None else _unwell(connection, owner, place, stated, message.speaker)
         ended = [each for each in ended if content(stated.value) <= frozenset(stems(each.text))]
         for each in ended:
             end_fact(connection, each.id, owner, now=message.created_at, reason="taken back")
@@ -256,14 +252,26 @@ def _note(
 
 
 def _unwell(
-    connection: apsw.Connection, owner: str, place: tuple[Scope, str], stated: StatedFact
+    connection: apsw.Connection, owner: str, place: tuple[Scope, str], stated: StatedFact, speaker: str
 ) -> list[Fact]:
     """What is known of an illness or a part of the body, by whatever key; a speaker's alone."""
     if stated.key.partition(":")[0] != "health":
         return []
     begins = stated.key + ("_" if ":" in stated.key else ":")
     found = search_facts(connection, owner, [place], stated.value, _KNOWN_SHOWN)
-    return [each for each in found if each.key.startswith(begins)]
+    return [
+        each
+        for each in found
+        if each.key.startswith(begins) and _told_by(connection, each) in (speaker, None)
+    ]
+
+
+def _told_by(connection: apsw.Connection, fact: Fact) -> str | None:
+    """The speaker of the message that a fact comes from: keys of "Jo" begin like those of "Jo Ann"."""
+    if fact.conversation is None or fact.message is None:
+        return None
+    told = messages_between(connection, fact.conversation, fact.message, fact.message)
+    return told[0].speaker if told else None
 
 
 def _apply(

@@ -24,6 +24,11 @@ from gateway.memory.learning.statements import (
 )
 from gateway.memory.learning.wordings import SUBJECT_VI
 
+# What messages begin with, whatever they say.
+FILLERS = (
+    r"hi|hey|hello|ok|okay|so|well|and|also|oh|btw|now|great|cool|thanks|please|pls|plz|actually|"
+    r"à|ừ|dạ|vâng|ê|này|thế|vậy"
+)
 _EDGES = " ,;:–—.!?…"
 # A longer message was pasted, and is about something else.
 _MOST_CHARACTERS = 4_000

@@ -142,6 +142,8 @@ def stated_facts(text: str, speaker: str = "") -> list[StatedFact]:
                 fact = StatedFact(_key(last.key.partition(":")[0], item), told, item, clause.text)
             else:
                 fact = _read(f"{subject} {said}", clause.text)
+                if fact is None and subject == "I":  # "I'm Rosa, 34, living in Leeds"
+                    fact = _read(f"I'm {said}", clause.text)
         if fact is None:
             continue
         begins = _SUBJECT.match(said)

@@ -13,7 +13,6 @@ import structlog
 
 from gateway.base.errors import InvalidRequestError
 from gateway.base.redact import redact
-from gateway.memory.answers import asks_for_tasks, task_answer
 from gateway.memory.context import MemoryParts
 from gateway.memory.hub import Hub
 from gateway.memory.learning.asked import Change, is_asked, stated_changes
@@ -68,24 +67,30 @@ class TaskKeeper:
         return datetime.now(time_zone(self._parts.settings.time_zone)).date().isoformat()
 
     async def offer(self, conversation: Conversation, asked: str) -> Offer:
-        """Today's list, finished tasks included. For a small model, whoever asks for just the list gets it."""
+        """Today's list, finished tasks included. Small models see it where a message asks for it."""
         room = self._parts.settings.task_tokens
         if not room or conversation.kind == "channel":  # the owner's list is private
             return Offer()
-        today = self.today()
-        tasks = await self._parts.database.read(lambda c: tasks_of_day(c, conversation.owner, today))
-        model = self._parts.served.current
-        wanted = model.small and asks_for_tasks(asked)
+        tasks = await self._todays(conversation)
         if not tasks:
-            return Offer(answer=task_answer(asked, []) if wanted else "")
-        if not model.standing_memory and not _is_about(asked, tasks):
+            return Offer()
+        if not self._parts.served.current.standing_memory and not _is_about(asked, tasks):
             return Offer([], [LeftOut("tasks", "for a small model, and not asked for by the message")])
         lines, left = await self._lines(tasks, room)
         text = "\n".join(["Tasks of today:", *lines])
         [tokens] = await self._parts.inference.count([text])
         why = f"no room: memory.task_tokens is {room}"
         left_out = [LeftOut(f"{left} lines of tasks", why)] if left else []
-        return Offer([Block("tasks", tokens, text)], left_out, task_answer(asked, lines) if wanted else "")
+        return Offer([Block("tasks", tokens, text)], left_out)
+
+    async def todays_lines(self, conversation: Conversation) -> list[str]:
+        """Today's list, as far as ``memory.task_tokens`` reaches."""
+        tasks = await self._todays(conversation)
+        return (await self._lines(tasks, self._parts.settings.task_tokens))[0] if tasks else []
+
+    async def _todays(self, conversation: Conversation) -> list[Task]:
+        today = self.today()
+        return await self._parts.database.read(lambda c: tasks_of_day(c, conversation.owner, today))
 
     def note(
         self, connection: apsw.Connection, conversation: Conversation, message: StoredMessage

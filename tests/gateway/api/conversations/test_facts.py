@@ -111,6 +111,16 @@ async def test_a_recovery_ends_what_was_known_of_it_and_nothing_else(client: Cli
     assert set(await known(client)) & {"health: bad_knee", "allergy: nuts"} == {"allergy: nuts"}
 
 
+async def test_a_recovery_is_of_its_speaker(client: Client) -> None:
+    """Keys of "Jo" begin like those of "Jo Ann"."""
+    name = await start(client, kind="chat", participants=["Jo", "Jo Ann"])
+    await say(client, name, "I have a bad knee", reply=False, speaker="Jo Ann")
+    await say(client, name, "my knee has healed", reply=False, speaker="Jo")
+    assert "health: jo_ann_bad_knee" in await known(client)
+    await say(client, name, "my knee has healed", reply=False, speaker="Jo Ann")
+    assert "health: jo_ann_bad_knee" not in await known(client)
+
+
 async def test_what_was_not_meant_is_taken_back(client: Client) -> None:
     """Facts and tasks are as they were before the message that its writer takes back, and only those."""
     name = await start(client, kind="chat")

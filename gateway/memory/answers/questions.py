@@ -1,0 +1,283 @@
+"""Questions of users about themselves, and which of what they have said answers one. Pure.
+
+English and Vietnamese. When in doubt, nothing does, and the model is asked.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from msgspec import Struct
+
+from gateway.base.stems import stem
+from gateway.memory.learning.entailment import content
+from gateway.memory.learning.plain import FILLERS, plain_clauses
+from gateway.memory.learning.statements import NEGATION
+from gateway.memory.learning.wordings import SUBJECT_VI
+from gateway.store.memory.facts import Fact
+from gateway.store.stop_words import VIETNAMESE
+
+_LONGEST = 120  # characters of a question: a longer one says more than that
+_MOST = 3  # facts that one question means; of more, it means none in particular
+_LEAD = re.compile(
+    rf"\W*(?:(?:{FILLERS})\W+)*"
+    r"(?:(?:do|can|could) (?:you|u) (?:still |even |also )?(?:remember|recall|know|tell me|remind me)(?: of)?|"
+    r"(?:any (?:idea|chance you (?:know|remember))|you (?:still )?(?:know|remember))|"
+    r"(?:please )?(?:tell|remind) me(?: again)?(?: of)?|"
+    r"(?:bạn )?(?:còn )?(?:có )?(?:nhớ|biết)|nhắc lại(?: (?:giúp|cho))?)?\W*",
+    re.I,
+)
+_I = r"\b(?:i|my|me|our|we)\b"
+_ME_VI = rf"(?<!\w){SUBJECT_VI}(?!\w)"
+_ABOUT_ME = re.compile(
+    r"(?:(?:what|which things|anything|everything)?(?: else)? ?(?:do|did|have|can)? ?(?:you|u)? ?"
+    r"(?:know|remember|learn(?:ed|t)?|noted|stored) (?:so far )?about me|"
+    r"(?:what|everything)(?: (?:have|did))? i(?:['’]ve)? (?:told|tell) you(?: so far)?(?: about (?:me|myself))?|"
+    rf"(?:bạn )?(?:đã |đang )?(?:biết|nhớ)(?: được)?(?: những)? ?gì về {SUBJECT_VI}|"
+    rf"{SUBJECT_VI} (?:đã )?(?:nói|kể)(?: với| cho)?(?: bạn)?(?: những)? gì)(?: so far| yet| now|rồi)?\W*",
+    re.I,
+)
+_OWN = re.compile(
+    # "Tabs or spaces, what do I prefer?"
+    r"(?:[\w' -]{3,30}, )?(?:who|what|when|where|which|how (?:old|many|much|long|tall))(?:['’]?s)?\b"
+    rf"(?=.*{_I})|"
+    rf"(?=.*{_ME_VI}).*(?<!\w)(?:gì|đâu|ai|nào|mấy|bao nhiêu|bao giờ|tên)(?!\w)",
+    re.I,
+)
+# They are answered by facts alone: of what else was said, the words do not tell.
+_WHETHER = re.compile(
+    rf"(?:do|does|am|is|are|have|was) {_I}|{_ME_VI} (?:có|bị|đã) .+ (?:không|ko|chưa)\b", re.I
+)
+_MINE = re.compile(r"(?:my|our)\b|tên " + _ME_VI, re.I)  # behind "do you remember"
+_AND_WHAT_I_SAID = re.compile(
+    r"\b(?:did|have) i (?:(?:ever|already) )?(?:sa(?:y|id)|tell you|told you|mention(?:ed)?)(?: about|(?: that)? i)?\b|"
+    r"\bi (?:said|told you|mentioned)(?: (?:that )?i)?\b",
+    re.I,
+)
+# Advice, plans and knowledge of the world.
+_OTHERWISE = re.compile(
+    r"\b(?:should|shall|could|can|would|will|might|may|must|if|because|recommend|suggest|think|mean|tomorrow|"
+    r"we know|doing|going|happen\w*|wrong|right|better|best|good|you|your|nên|nếu|khi|"
+    r"bạn(?! (?:gái|trai|thân|cùng|học|đời)\b))\b",
+    re.I,
+)
+_ASKED = re.compile(
+    r"['’]s\b|\b(?:what (?:time|day|date)|(?:who|what|when|where|how)s?|which|again|exactly|called|named?|names|remember|recall|know|tell|"
+    r"remind|still|got|get|gì|đâu|ai|nào|mấy|bao|nhiêu|giờ|nhớ|biết|còn|thế|vậy|nhỉ|ấy|rồi|hả|nha|đang|"
+    r"nhà(?= (?:mình|tôi|tớ|em|anh|chị)\b)|bạn(?! (?:gái|trai|thân|cùng|học|đời)\b)|(?:không|ko|chưa)(?=\W*$))\b",
+    re.I,
+)
+_NAME = re.compile(r"\b(?:names?|tên|who am i|tôi là ai|mình là ai)\b", re.I)
+# What a question of a place, a time, a number or a person asks for is in a statement that has one.
+_KINDS = (
+    (
+        re.compile(r"\bwhere\b|(?<!\w)đâu(?!\w)", re.I),
+        re.compile(r"\b(?:in|at|near|from|to|on|ở|tại|từ)\b", re.I),
+    ),
+    (
+        re.compile(
+            r"\bwhen\b|\bwhat (?:time|day|date)\b|(?<!\w)(?:khi nào|bao giờ|ngày nào|mấy giờ)(?!\w)", re.I
+        ),
+        re.compile(
+            r"[0-9]|\b(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b|\b(?:thứ|chủ nhật|morning|evening|noon)\b",
+            re.I,
+        ),
+    ),
+    (
+        re.compile(r"\bhow (?:old|many|much|long|tall)\b|(?<!\w)(?:bao nhiêu|mấy)(?!\w)", re.I),
+        re.compile(
+            r"[0-9]|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|twins?|"
+            r"một|hai|ba|bốn|năm|sáu|bảy|tám|chín|mười)\b",
+            re.I,
+        ),
+    ),
+    (
+        re.compile(r"\bwho(?:['’]?s)?\b|(?<!\w)ai(?!\w)", re.I),
+        re.compile(r"\b(?:called|named?|tên)\b|(?-i:(?<=\S )[^\W\d_a-z]\w)", re.I),
+    ),
+)
+_HOW_OLD = re.compile(r"\bhow old\b", re.I)
+_JOB = re.compile(r"\bdo (?:i|we) do (?:for (?:a living|work|money))\b", re.I)
+# Other words for what a key is about.
+_WORDS_FOR = {
+    key: frozenset(map(stem, words.split()))
+    for key, words in {
+        "age": "age tuổi",
+        "allergy": "allergy allergic dị ứng",
+        "birthday": "birthday born bday date sinh nhật ngày",
+        "boss": "manager",
+        "boyfriend": "partner",
+        "dad": "father",
+        "diet": "eat food diet meat fish vegetarian vegan ăn thịt cá chay",
+        "father": "dad",
+        "girlfriend": "partner",
+        "health": "illness condition disease health bệnh",
+        "hobby": "play hobby instrument sport chơi",
+        "home_city": "live city town place address home sống ở nhà thành phố",
+        "hometown": "come hometown quê",
+        "husband": "partner spouse",
+        "job": "job work profession occupation làm nghề nghiệp việc",
+        "manager": "boss",
+        "medication": "medicine medication pill drug take thuốc uống",
+        "mom": "mum mother",
+        "mother": "mum mom",
+        "mum": "mom mother",
+        "preference": "like love enjoy prefer hate dislike stand food drink thích ghét ăn uống món",
+        "skill": "language learn",
+        "speaks": "language speak",
+        "studies": "study degree subject major course field university ngành trường học",
+        "uses": "use editor ide browser phone laptop os distro tool database dùng máy điện thoại",
+        "vehicle": "car bike motorbike vehicle drive ride xe đi chạy lái",
+        "wife": "partner spouse",
+        "workplace": "work job company employer office làm việc công ty",
+    }.items()
+}
+# Whose a thing or a person is, up to the verb: "the user's sister Fiona", "con mèo của mình".
+_THEIRS = re.compile(
+    rf"(?:the user['’]s|their|my|our) (?:[\w-]+ ){{0,3}}?[\w-]+(?=['’]s\b| (?:is|are|was|has|lives?|works?|called|\w+s)\b|"
+    rf" (?-i:[A-Z])|\W*$)|(?!người dùng\b|{SUBJECT_VI}\b(?! ?(?:gái|trai)\b))(?:\w+ ){{1,3}}?"
+    rf"(?:của )?(?:người dùng|{SUBJECT_VI})\b(?! (?:gái|trai)\b)",
+    re.I,
+)
+_BEFORE = re.compile(
+    rf"^\W*(?:(?:{FILLERS}|but|because|since|also|mà|và|thì|nhưng|năm nay|hiện|bây giờ)\W+)*", re.I
+)
+_I_AM = re.compile(
+    rf"(?:i|we|i['’]?m|i['’]ve|we['’]re|we['’]ve|{SUBJECT_VI}(?! (?:gái|trai|chó|mèo)\b))\b", re.I
+)
+_WITHOUT_SUBJECT = re.compile(
+    r"(?:\w+ing|work|live|study|play|drive|take|have|love|like|hate|use|sống|làm|học|thích|ở|đi|dùng)\b", re.I
+)
+_JOINED = re.compile(r"^(?:and|but|so|because|và|nhưng|vì)\s+", re.I)
+
+
+class OwnQuestion(Struct, frozen=True):
+    """What somebody asks about themselves: ``words`` that the statement has; without any, everything or the name."""
+
+    text: str
+    words: frozenset[str] = frozenset()
+    key: str = ""
+    everything: bool = False
+    whether: bool = False
+
+
+def own_question(asked: str) -> OwnQuestion | None:
+    """The question about its writer that a message consists of; None if it is none."""
+    said = asked.strip()
+    if not said or len(said) > _LONGEST or "\n" in said:
+        return None
+    lead = _LEAD.match(said)
+    rest = _JOB.sub("is my job", said[lead.end() :] if lead else said)
+    if _ABOUT_ME.fullmatch(rest) or _ABOUT_ME.fullmatch(said):
+        return OwnQuestion(said, everything=True)
+    whether = not _OWN.match(rest) and bool(_WHETHER.match(rest))
+    remembered = lead is not None and bool(lead[0].strip()) and _MINE.match(rest)
+    if not (_OWN.match(rest) or whether or remembered):
+        return None
+    rest = _AND_WHAT_I_SAID.sub(" my ", rest)
+    if _OTHERWISE.search(rest):
+        return None
+    words = content(_ASKED.sub(" ", rest))
+    if _NAME.search(rest) and words <= {"tên"}:
+        return OwnQuestion(said, key="name")
+    if _HOW_OLD.search(rest):
+        words -= {"old"}
+        if not words:
+            return OwnQuestion(said, key="age")
+    return OwnQuestion(said, words, whether=whether) if words else None
+
+
+def recalled_answer(question: OwnQuestion, facts: Sequence[Fact]) -> str:
+    """The user's words that say it; "" if no fact surely does."""
+    if question.everything:
+        return _quoted(question, map(_words_of, facts))
+    if question.key:
+        return _quoted(question, [_words_of(fact) for fact in facts if fact.key == question.key])
+    words = question.words
+    fitting = [
+        fact
+        for fact in facts
+        if _is_of_kind(question.text, fact.text)
+        and _is_about_theirs(words, fact.text, fact.key.partition(":")[0])
+    ]
+    found = [fact for fact in fitting if words <= content(fact.text) | _key_words(fact.key)]
+    found = [fact for fact in found if _key_words(fact.key) <= words] or found
+    if not found:
+        meant = [fact for fact in fitting if words <= content(fact.text) | _meant_by(fact.key)]
+        found = [fact for fact in meant if question.whether or _agrees(question, fact)]
+    return _quoted(question, map(_words_of, found)) if len(found) <= _MOST else ""
+
+
+def told_in(question: OwnQuestion, message: str) -> str:
+    """The clause of a user's message that says what the question asks for; "" if none does."""
+    if not question.words or question.whether:
+        return ""
+    writers = False  # whether the sentence is about its writer so far
+    for clause in plain_clauses(message):
+        about = _about_writer(question.words, clause.text)
+        writers = about if about is not None else writers and clause.follows
+        if writers and question.words <= content(clause.text) and _is_of_kind(question.text, clause.text):
+            return clause.text
+    return ""
+
+
+def told_answer(question: OwnQuestion, clauses: Sequence[str], day: str) -> str:
+    """What the user said on an earlier ``day``, or on this one (``""``)."""
+    return _quoted(question, [f"“{_JOINED.sub('', clause)}”" for clause in clauses], day)
+
+
+def in_vietnamese(text: str) -> bool:
+    """Whether a short question is in Vietnamese."""
+    return bool(VIETNAMESE.search(text.casefold()) or re.search(_ME_VI, text, re.I))
+
+
+def _key_words(key: str) -> frozenset[str]:
+    return frozenset(map(stem, key.split("_")))
+
+
+def _meant_by(key: str) -> frozenset[str]:
+    name = key.partition(":")[0]
+    return _key_words(name) | _WORDS_FOR.get(name, frozenset())
+
+
+def _is_about_theirs(words: frozenset[str], said: str, key: str = "") -> bool:
+    """Whether a statement is about the user, or about somebody or something of theirs that the question names."""
+    owned = _THEIRS.match(said)
+    return owned is None or not words.isdisjoint(content(owned[0]) | _WORDS_FOR.get(key, frozenset()))
+
+
+def _about_writer(words: frozenset[str], clause: str) -> bool | None:
+    """Whether a clause's subject is its writer or something of theirs that is among ``words``; None without one."""
+    said = _BEFORE.sub("", clause)
+    if _I_AM.match(said):
+        return True
+    if _THEIRS.match(said):
+        return _is_about_theirs(words, said)
+    return None if _WITHOUT_SUBJECT.match(said) else False
+
+
+def _is_of_kind(question: str, said: str) -> bool:
+    return all(says.search(said) for asks, says in _KINDS if asks.search(question))
+
+
+def _agrees(question: OwnQuestion, fact: Fact) -> bool:
+    """Whether likes answer a question for likes, and dislikes one for dislikes."""
+    likes = fact.key.startswith("preference:")
+    return not likes or bool(NEGATION.search(question.text)) == bool(NEGATION.search(fact.text))
+
+
+def _words_of(fact: Fact) -> str:
+    """The fact in the user's own words, or as it was entered."""
+    return f"“{_JOINED.sub('', fact.quote)}”" if fact.quote else fact.text
+
+
+def _quoted(question: OwnQuestion, texts: Iterable[str], day: str = "") -> str:
+    found = list(dict.fromkeys(texts))
+    if in_vietnamese(question.text):
+        told = f"Bạn đã nói hôm {day}:" if day else "Bạn đã nói:"
+    else:
+        told = f"You told me on {day}:" if day else "You told me:"
+    if len(found) < 2:
+        return f"{told} {found[0]}" if found else ""
+    return "\n".join([told, *(f"- {text}" for text in found)])

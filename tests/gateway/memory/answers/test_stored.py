@@ -1,0 +1,99 @@
+"""What is stored answers questions, for small models."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+
+from gateway.config.settings import MemorySettings
+from gateway.memory.answers.stored import StoredAnswers
+from gateway.memory.context import MemoryParts
+from gateway.store.db import Database
+from gateway.store.memory.conversations import Conversation, ConversationKind, add_conversation
+from gateway.store.memory.messages import NewMessage, add_message
+from tests.gateway.store.test_conversations import make
+
+DAY = 86_400.0
+NOW = 20_000 * DAY + 3_600
+
+
+class Chat:
+    """Messages of one conversation with a small model."""
+
+    def __init__(self, database: Database, kind: ConversationKind = "chat", small: bool = True) -> None:
+        self.database = database
+        self.conversation: Conversation = make("c1", "ann", kind=kind)
+        model = SimpleNamespace(small=small)
+        parts = SimpleNamespace(
+            database=database,
+            settings=MemorySettings(time_zone="UTC"),
+            served=SimpleNamespace(current=model),
+        )
+        self.answers = StoredAnswers(cast(MemoryParts, parts), self.tasks)
+        self.count = 0
+
+    async def tasks(self, conversation: Conversation) -> list[str]:
+        return ["[ ] T-1 (user) Buy bread"]
+
+    async def say(self, text: str, at: float = NOW, speaker: str = "", role: str = "user") -> None:
+        self.count += 1
+        message = NewMessage(
+            id=f"m{self.count}", conversation="c1", role=role, speaker=speaker, text=text, tokens=1,  # type: ignore[arg-type]
+            redactions=0, created_at=at,
+        )  # fmt: skip
+        await self.database.write(lambda c: add_message(c, message))
+
+    async def ask(self, text: str, speaker: str = "") -> str:
+        await self.say(text, speaker=speaker)
+        return (await self.answers.offer(self.conversation, text)).answer
+
+
+@pytest.fixture
+async def chat(database: Database) -> Chat:
+    made = Chat(database)
+    await database.write(lambda c: add_conversation(c, made.conversation))
+    return made
+
+
+async def test_what_no_fact_has_is_quoted_from_the_log(chat: Chat) -> None:
+    await chat.say("i take the number 42 bus to work. And you?")
+    await chat.say("You take the number 7 bus.", role="assistant")
+    assert await chat.ask("which bus do I take again?") == "You told me: “i take the number 42 bus to work”"
+    assert await chat.ask("which train do I take?") == ""
+    assert await chat.ask("where do I take the bus?") == "You told me: “i take the number 42 bus to work”"
+    assert await chat.ask("when do I feed the bus?") == ""
+
+
+async def test_the_newest_statement_counts_and_an_earlier_day_is_named(chat: Chat) -> None:
+    await chat.say("I park on level 2", at=NOW - 9 * DAY)
+    await chat.say("I park on level 3", at=NOW - 2 * DAY)
+    assert await chat.ask("where do I park?") == "You told me on 2024-10-02: “I park on level 3”"
+
+
+async def test_what_was_taken_back_is_not_quoted(chat: Chat) -> None:
+    await chat.say("I take the blue pill every morning")
+    await chat.say("Good.", role="assistant")
+    await chat.say("just kidding")
+    assert await chat.ask("which pill do I take?") == ""
+
+
+async def test_what_others_said_is_not_quoted(chat: Chat) -> None:
+    await chat.say("I take the 42 bus", speaker="Bob")
+    assert await chat.ask("which bus do I take?", speaker="Ann") == ""
+
+
+async def test_the_list_is_read_where_it_is_asked_for(chat: Chat) -> None:
+    assert await chat.ask("what's on today?") == "Tasks of today:\n[ ] T-1 (user) Buy bread"
+    assert await chat.ask("what should I do today?") == ""
+
+
+async def test_larger_models_and_channels_are_asked(database: Database) -> None:
+    large = Chat(database, small=False)
+    await database.write(lambda c: add_conversation(c, large.conversation))
+    await large.say("I take the 42 bus")
+    assert await large.ask("which bus do I take?") == ""
+    channel = Chat(database, kind="channel")
+    channel.count = large.count
+    assert await channel.ask("which bus do I take?") == ""
