@@ -30,6 +30,7 @@ _LEAD = re.compile(
 )
 _I = r"\b(?:i|my|me|our|we)\b"
 _ME_VI = rf"(?<!\w){SUBJECT_VI}(?!\w)"
+_YOU_VI = r"bạn(?! (?:gái|trai|thân|cùng|học|đời)\b)"
 _ABOUT_ME = re.compile(
     r"(?:(?:what|which things|anything|everything)?(?: else)? ?(?:do|did|have|can)? ?(?:you|u)? ?"
     r"(?:know|remember|learn(?:ed|t)?|noted|stored) (?:so far )?about me|"
@@ -58,14 +59,13 @@ _AND_WHAT_I_SAID = re.compile(
 # Advice, plans and knowledge of the world.
 _OTHERWISE = re.compile(
     r"\b(?:should|shall|could|can|would|will|might|may|must|if|because|recommend|suggest|think|mean|tomorrow|"
-    r"we know|doing|going|happen\w*|wrong|right|better|best|good|you|your|nên|nếu|khi|"
-    r"bạn(?! (?:gái|trai|thân|cùng|học|đời)\b))\b",
+    rf"we know|doing|going|happen\w*|wrong|right|better|best|good|you|your|nên|nếu|khi|{_YOU_VI})\b",
     re.I,
 )
 _ASKED = re.compile(
-    r"['’]s\b|\b(?:what (?:time|day|date)|(?:who|what|when|where|how)s?|which|again|exactly|called|named?|names|remember|recall|know|tell|"
-    r"remind|still|got|get|gì|đâu|ai|nào|mấy|bao|nhiêu|giờ|nhớ|biết|còn|thế|vậy|nhỉ|ấy|rồi|hả|nha|đang|"
-    r"nhà(?= (?:mình|tôi|tớ|em|anh|chị)\b)|bạn(?! (?:gái|trai|thân|cùng|học|đời)\b)|(?:không|ko|chưa)(?=\W*$))\b",
+    r"['’]s\b|\b(?:what (?:time|day|date)|(?:who|what|when|where|how)s?|which|again|exactly|called|named?|names|"
+    r"remember|recall|know|tell|remind|still|got|get|gì|đâu|ai|nào|mấy|bao|nhiêu|giờ|nhớ|biết|còn|thế|vậy|nhỉ|ấy|rồi|"
+    rf"hả|nha|đang|nhà(?= {_ME_VI})|{_YOU_VI}|(?:không|ko|chưa)(?=\W*$))\b",
     re.I,
 )
 _NAME = re.compile(r"\b(?:names?|tên|who am i|tôi là ai|mình là ai)\b", re.I)
@@ -134,10 +134,11 @@ _WORDS_FOR = {
     }.items()
 }
 # Whose a thing or a person is, up to the verb: "the user's sister Fiona", "con mèo của mình".
+_KIN_VI = r"(?! ?(?:gái|trai|chó|mèo)\b)"
 _THEIRS = re.compile(
-    rf"(?:the user['’]s|their|my|our) (?:[\w-]+ ){{0,3}}?[\w-]+(?=['’]s\b| (?:is|are|was|has|lives?|works?|called|\w+s)\b|"
-    rf" (?-i:[A-Z])|\W*$)|(?!người dùng\b|{SUBJECT_VI}\b(?! ?(?:gái|trai)\b))(?:\w+ ){{1,3}}?"
-    rf"(?:của )?(?:người dùng|{SUBJECT_VI})\b(?! (?:gái|trai)\b)",
+    r"(?:the user['’]s|their|my|our) (?:[\w-]+ ){0,3}?[\w-]+"
+    r"(?=['’]s\b| (?:is|are|was|has|lives?|works?|called|\w+s)\b| (?-i:[A-Z])|\W*$)|"
+    rf"(?!người dùng\b|{SUBJECT_VI}\b{_KIN_VI})(?:\w+ ){{1,3}}?(?:của )?(?:người dùng|{SUBJECT_VI})\b{_KIN_VI}",
     re.I,
 )
 _BEFORE = re.compile(

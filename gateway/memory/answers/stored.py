@@ -25,7 +25,7 @@ _REPLIES = 3  # messages until the next one of the same writer
 
 
 class StoredAnswers:
-    """A source of answers to questions of users about themselves, and for their list of today, which ``tasks`` reads."""
+    """A source of answers to questions about oneself, and for the list of today, which ``tasks`` reads."""
 
     def __init__(self, parts: MemoryParts, tasks: Callable[[Conversation], Awaitable[list[str]]]) -> None:
         self._parts = parts

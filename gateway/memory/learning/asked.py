@@ -25,7 +25,8 @@ _LEADING = (
 _DATED = (
     r"\b(?:(?:by|on|before|until|till|this|next)(?: (?:the|end of))*(?: (?:mon|tues|wednes|thurs|fri|satur|sun)day| "
     r"week| weekend| month| noon| tonight| tomorrow| eod| (?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)\w*| \d)|"
-    r"at (?:noon|midday|midnight|\d{1,2}(?:[:.]\d\d)?(?: ?[ap]m)?(?=\W*$))|tomorrow|tonight|today|trước|ngày mai|chiều nay|tối nay|hôm nay|tuần (?:này|sau)|thứ \w+|chủ nhật)\b"
+    r"at (?:noon|midday|midnight|\d{1,2}(?:[:.]\d\d)?(?: ?[ap]m)?(?=\W*$))|"
+    r"tomorrow|tonight|today|trước|ngày mai|chiều nay|tối nay|hôm nay|tuần (?:này|sau)|thứ \w+|chủ nhật)\b"
 )
 _ADDED = tuple(
     re.compile(_LEADING + pattern, re.I)
@@ -59,7 +60,8 @@ _ADDED = tuple(
 # What follows the colon may be several.
 _LISTED = re.compile(
     _LEADING + r"(?:(?:new )?(?:todos?|to-dos?|to do|tasks?)(?: list)?(?: for (?:me|today|tomorrow))?|"
-    r"add to (?:my|the) (?:(?:to-?do|task|shopping) ?)?list|thêm (?:việc|vào danh sách)|việc cần làm)\s*:\s*(?P<what>.+)",
+    r"add to (?:my|the) (?:(?:to-?do|task|shopping) ?)?list|thêm (?:việc|vào danh sách)|việc cần làm)"
+    r"\s*:\s*(?P<what>.+)",
     re.I,
 )
 _BETWEEN = re.compile(r"\s*[,;]\s*(?:(?:and|và|rồi)\s+)?")

@@ -327,7 +327,8 @@ WORDINGS = (
     ),
     _row(
         "uses",
-        rf"{_I} use (?P<what>.+?) (?:on (?:an?|my|(?-i:[A-Z]\w+))|at (?:work|home)|as my|every ?day|for (?:work|everything))\b.*",
+        rf"{_I} use (?P<what>.+?) (?:on (?:an?|my|(?-i:[A-Z]\w+))|"
+        r"at (?:work|home)|as my|every ?day|for (?:work|everything))\b.*",
         r"we use (?P<what>(?-i:[A-Z]).*)",
         r"(?:we['’]?re|we are) on (?P<what>(?-i:[A-Z])[\w.+#-]* \d[\w.]*)",
         rf"{_VI} dùng (?:(?:cái|chiếc|con|điện thoại|máy(?: tính| ảnh)?|laptop|trình duyệt) )*(?P<what>(?-i:[A-Z]).*)",

@@ -31,7 +31,7 @@ class Chat:
             settings=MemorySettings(time_zone="UTC"),
             served=SimpleNamespace(current=model),
         )
-        self.answers = StoredAnswers(cast(MemoryParts, parts), self.tasks)
+        self.answers = StoredAnswers(cast("MemoryParts", parts), self.tasks)
         self.count = 0
 
     async def tasks(self, conversation: Conversation) -> list[str]:
