@@ -13,7 +13,8 @@ from msgspec import Struct
 from gateway.base.stems import stem
 from gateway.memory.learning.entailment import content
 from gateway.memory.learning.plain import FILLERS, plain_clauses
-from gateway.memory.learning.statements import NEGATION
+from gateway.memory.learning.statements import NEGATION, UPPER
+from gateway.memory.learning.values import MONTH
 from gateway.memory.learning.wordings import SUBJECT_VI
 from gateway.store.memory.facts import Fact
 from gateway.store.stop_words import VIETNAMESE
@@ -73,14 +74,16 @@ _NAME = re.compile(r"\b(?:names?|tên|who am i|tôi là ai|mình là ai)\b", re.
 _KINDS = (
     (
         re.compile(r"\bwhere\b|(?<!\w)đâu(?!\w)", re.I),
-        re.compile(r"\b(?:in|at|near|from|to|on|ở|tại|từ)\b", re.I),
+        re.compile(r"\b(?:in|at|near|from|to|on|ở|tại|từ)\b(?! ?[0-9])", re.I),
     ),
     (
         re.compile(
             r"\bwhen\b|\bwhat (?:time|day|date)\b|(?<!\w)(?:khi nào|bao giờ|ngày nào|mấy giờ)(?!\w)", re.I
         ),
         re.compile(
-            r"[0-9]|\b(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b|\b(?:thứ|chủ nhật|morning|evening|noon)\b",
+            rf"\b(?:at|by|on|in|from|since|until|lúc|ngày|vào|năm) [0-9]|[0-9](?:[:/h]| ?[ap]m\b)|"
+            rf"[0-9] {MONTH}|{MONTH} [0-9]|"
+            r"\b(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b|\b(?:thứ|chủ nhật|morning|evening|noon)\b",
             re.I,
         ),
     ),
@@ -94,9 +97,11 @@ _KINDS = (
     ),
     (
         re.compile(r"\bwho(?:['’]?s)?\b|(?<!\w)ai(?!\w)", re.I),
-        re.compile(r"\b(?:called|named?|tên)\b|(?-i:(?<=\S )[^\W\d_a-z]\w)", re.I),
+        re.compile(rf"\b(?:called|named?|tên)\b|(?-i:(?<=\S )[{UPPER}]\w)", re.I),
     ),
 )
+# A name that no fact has is told by one of these words.
+_CALLED = re.compile(r"\b(?:called|named?|names|tên)\b|['’]s name", re.I)
 _HOW_OLD = re.compile(r"\bhow old\b", re.I)
 _JOB = re.compile(r"\bdo (?:i|we) do (?:for (?:a living|work|money))\b", re.I)
 # Other words for what a key is about.
@@ -212,7 +217,11 @@ def recalled_answer(question: OwnQuestion, facts: Sequence[Fact]) -> str:
 
 def told_in(question: OwnQuestion, message: str) -> str:
     """The clause of a user's message that says what the question asks for; "" if none does."""
-    if not question.words or question.whether:
+    if (
+        not question.words
+        or question.whether
+        or (_CALLED.search(question.text) and not _CALLED.search(message))
+    ):
         return ""
     writers = False  # whether the sentence is about its writer so far
     for clause in plain_clauses(message):
@@ -269,8 +278,8 @@ def _agrees(question: OwnQuestion, fact: Fact) -> bool:
 
 
 def _words_of(fact: Fact) -> str:
-    """The fact in the user's own words, or as it was entered."""
-    return f"“{_JOINED.sub('', fact.quote)}”" if fact.quote else fact.text
+    """The fact in the user's own words if it has several of these, or as it is stored."""
+    return f"“{_JOINED.sub('', fact.quote)}”" if " " in fact.quote else fact.text
 
 
 def _quoted(question: OwnQuestion, texts: Iterable[str], day: str = "") -> str:

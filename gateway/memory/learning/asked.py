@@ -185,12 +185,14 @@ def stated_changes(text: str, tasks: Sequence[Task]) -> list[Change]:
     for at, clause in enumerate(clauses):
         if at < listed:
             continue
-        following = list(takewhile(lambda each: each.follows, clauses[at + 1 :]))
-        items = _items([clause.text, *(each.text for each in following)])
-        if items:
+        heads = _LISTED.fullmatch(clause.text)
+        if heads:
+            following = [each.text for each in takewhile(lambda each: each.follows, clauses[at + 1 :])]
+            items = _items([heads["what"], *following])
             found += [Change("add", "", item, clause.text) for item in items]
-            listed = at + 1 + len(following)
-            continue
+            if items:
+                listed = at + 1 + len(following)
+                continue
         match = _DUTY.fullmatch(_TRAILING.sub("", clause.text))
         title = _added(clause.text) or (duty if _LISTS.match(clause.text) else "")
         duty = _title(match["what"]) if match else ""
@@ -216,11 +218,8 @@ def is_asked(quote: str, texts: Sequence[str]) -> bool:
 
 
 def _items(clauses: Sequence[str]) -> list[str]:
-    """The titles of a sentence that lists several tasks behind a colon; none if it is no such sentence."""
-    match = _LISTED.fullmatch(clauses[0])
-    if match is None:
-        return []
-    *first, last = _BETWEEN.split(", ".join([match["what"], *clauses[1:]]))
+    """The titles of the tasks that the clauses behind a colon list; none if they are one task."""
+    *first, last = _BETWEEN.split(", ".join(clauses))
     parts = [*first, *(_LAST.split(last, maxsplit=1) if first else [last])]
     parts = [re.sub(r"^(?:and|và|rồi) ", "", part) for part in parts]
     words = [len(part.split()) for part in parts]

@@ -74,6 +74,14 @@ _INTRODUCED = re.compile(
 )
 _GOES_ON = re.compile(r"(?:and )?(?:i\b|from |an? )", re.I)
 _THIS_TIME = re.compile(r"\b(?:for|about|to|in|of) (?:the|this|that|my)\b|\b(?:this|it|here)\b", re.I)
+# "We moved to ghent in august" may be about software, unless the message speaks of a home.
+_WE_MOVED = re.compile(r"we(?=(?:['’]ve| have)?(?: \w+)? (?:moved|relocated) )", re.I)
+_HOMELY = re.compile(
+    r"\b(?:neighbou?rs|landlord|rent|flat|apartment|new (?:town|city|house|home|school)|"
+    r"(?:know|find|need|have) (?:\w+ ){0,2}(?:people|anyone|anybody|friends|doctors?|dentists?|gp|schools?|plumbers?)"
+    r"(?: around)? here)\b",
+    re.I,
+)
 # What follows in a list: "… and shellfish".
 _ITEM = re.compile(r"^(?P<joined>(?:and|or|và|hoặc)\s+)?(?P<item>[^\W\d_][\w'’-]*(?: [\w'’-]+)?)$", re.I)
 _LISTED = ("allergy", "diet", "preference", "speaks")
@@ -135,6 +143,8 @@ def stated_facts(text: str, speaker: str = "") -> list[StatedFact]:
         greeted = greets
         if fact is None and _INTRODUCED.fullmatch(said) and _goes_on(clauses, at + 1):
             fact = _match(f"hi {said}", clause.text)
+        if fact is None and _WE_MOVED.match(said) and _HOMELY.search(text):
+            fact = _match(_WE_MOVED.sub("I", said), clause.text)
         if fact is None and subject:
             item = _item(clauses, at) if last is not None else ""
             if last is not None and item:
