@@ -60,12 +60,13 @@ _AND_WHAT_I_SAID = re.compile(
 # Advice, plans and knowledge of the world.
 _OTHERWISE = re.compile(
     r"\b(?:should|shall|could|can|would|will|might|may|must|if|because|recommend|suggest|think|mean|tomorrow|"
-    rf"we know|doing|going|happen\w*|wrong|right|better|best|good|you|your|nên|nếu|khi|{_YOU_VI})\b",
+    r"we know|(?<!like )(?<!love )(?<!enjoy )doing|going|happen\w*|wrong|right|better|best|good|you|your|nên|nếu|khi|"
+    rf"{_YOU_VI})\b",
     re.I,
 )
 _ASKED = re.compile(
     r"['’]s\b|\b(?:what (?:time|day|date)|(?:who|what|when|where|how)s?|which|again|exactly|called|named?|names|"
-    r"remember|recall|know|tell|remind|still|got|get|gì|đâu|ai|nào|mấy|bao|nhiêu|giờ|nhớ|biết|còn|thế|vậy|nhỉ|ấy|rồi|"
+    r"remember|recall|know|tell|remind|still|got|get|doing|gì|đâu|ai|nào|mấy|bao|nhiêu|giờ|nhớ|biết|còn|thế|vậy|nhỉ|ấy|rồi|"
     rf"hả|nha|đang|nhà(?= {_ME_VI})|{_YOU_VI}|(?:không|ko|chưa)(?=\W*$))\b",
     re.I,
 )
@@ -103,7 +104,20 @@ _KINDS = (
 # A name that no fact has is told by one of these words.
 _CALLED = re.compile(r"\b(?:called|named?|names|tên)\b|['’]s name", re.I)
 _HOW_OLD = re.compile(r"\bhow old\b", re.I)
-_JOB = re.compile(r"\bdo (?:i|we) do (?:for (?:a living|work|money))\b", re.I)
+# Questions in plainer words.
+_PLAINER = (
+    (re.compile(r"\bdo (?:i|we) do for (?:a living|work|money)\b", re.I), "is my job"),
+    (re.compile(rf"(?<!\w)nhà (?={SUBJECT_VI} ở đâu)", re.I), "sống "),
+    (re.compile(r"\b(?:these days|at the moment|right now|currently)\b", re.I), " "),
+    (
+        re.compile(
+            r",? (?:(?:do|can|could) (?:you|u) (?:still )?(?:remember|recall|know|tell me)|"
+            r"(?:bạn|em) (?:(?:còn|có) )*(?:nhớ|biết)(?: không| ko)?)\W*$",
+            re.I,
+        ),
+        "",
+    ),
+)
 # Other words for what a key is about.
 _WORDS_FOR = {
     key: frozenset(map(stem, words.split()))
@@ -174,7 +188,9 @@ def own_question(asked: str) -> OwnQuestion | None:
     if not said or len(said) > _LONGEST or "\n" in said:
         return None
     lead = _LEAD.match(said)
-    rest = _JOB.sub("is my job", said[lead.end() :] if lead else said)
+    rest = said[lead.end() :] if lead else said
+    for pattern, plain in _PLAINER:
+        rest = pattern.sub(plain, rest)
     if _ABOUT_ME.fullmatch(rest) or _ABOUT_ME.fullmatch(said):
         return OwnQuestion(said, everything=True)
     whether = not _OWN.match(rest) and bool(_WHETHER.match(rest))

@@ -100,6 +100,7 @@ _THIRD = (
     (re.compile(r"^(?:my|our)\b", re.I), f"{_EN}'s"),
     (re.compile(r"\b(?:my|our)\b", re.I), "their"),
     (re.compile(r"\bme\b", re.I), _EN),
+    (re.compile(rf"^([{UPPER}][\w'’ -]*) here$"), rf"{_EN} is \1"),
     (re.compile(r"^turned\b", re.I), f"{_EN} turned"),
     (re.compile(rf"(?<={_EN})(.*?)\b(?:don['’]?t|do not)\b", re.I), r"\1does not"),
     (re.compile(rf"^(nhà )?{SUBJECT_VI}\b{_OTHER}(?=\s)", re.I), rf"\1{_VI}"),

@@ -140,6 +140,7 @@ WORDINGS = (
         rf"(?:(?:please|pls|just|you can|from now on|everyone|people|my friends),? )*calls? me {_PROPER}(?: .*)?",
         rf"(?:please|pls|just|you can) call me {_NAME}",
         rf"(?:hi|hello|hey|hallo)(?: \w+)? (?:i['’]?m|i am|this is) {_PROPER}(?: (?:from|and) .*)?",
+        rf"(?:hi|hello|hey|hallo)(?: there)? {_PROPER} here",
         rf"{_VI} tên(?: là)? {_NAME}",
         rf"tên(?: của)? {SUBJECT_VI}(?: là)? {_NAME}",
         rf"{_PLEASE}gọi {SUBJECT_VI} là {_NAME}(?: cho \w+)?",

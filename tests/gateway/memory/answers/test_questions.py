@@ -69,6 +69,9 @@ FACTS = [
         ("do i eat meat?", "I'm vegetarian"),
         ("what foods don't I like?", "i hate olives"),
         ("do I like olives?", "i hate olives"),
+        ("where am I living these days?", "we live in leeds"),
+        ("where do I live, do you remember?", "we live in leeds"),
+        ("what do I love doing?", "i love pizza"),
         ("where does my sister live?", "my sister Fiona lives in Oban"),
     ],
 )
@@ -122,6 +125,8 @@ def test_a_fact_that_was_entered_has_no_quote() -> None:
 def test_in_vietnamese() -> None:
     facts = [fact(1, "home_city", "Người dùng sống ở Đà Nẵng.", "mình sống ở Đà Nẵng")]
     assert answer("tôi sống ở đâu?", facts) == "Bạn đã nói: “mình sống ở Đà Nẵng”"
+    assert answer("nhà mình ở đâu ấy nhỉ?", facts) == "Bạn đã nói: “mình sống ở Đà Nẵng”"
+    assert answer("mình sống ở đâu, bạn nhớ không?", facts) == "Bạn đã nói: “mình sống ở Đà Nẵng”"
     assert answer("mình nên sống ở đâu?", facts) == ""
     assert answer("bạn biết gì về mình?", facts) == "Bạn đã nói: “mình sống ở Đà Nẵng”"
     assert task_answer("hôm nay mình phải làm gì?", []) == "Hôm nay không có việc nào."

@@ -34,6 +34,7 @@ STATED = [
     ("I'm allergic to nuts, what can I bake?", ["allergy: nuts: The user is allergic to nuts."]),
     ("Con gái tôi tên An, 16 tuổi.", ["con_gai: an: Con gái người dùng tên An."]),
     ("I'm Nora, I teach chemistry", ["name: The user is Nora.", "job: The user teaches chemistry."]),
+    ("hi there, Greg here. How are you?", ["name: The user is Greg."]),
     ("oh I like loud", []),
     ("Oh, I love it here. I live in Bonn", ["home_city: The user lives in Bonn."]),
     ("ồ mình thích ồn", []),
