@@ -10,13 +10,13 @@ import apsw
 from gateway.memory.answers.listed import asks_for_tasks, task_answer
 from gateway.memory.answers.questions import OwnQuestion, own_question, recalled_answer, told_answer, told_in
 from gateway.memory.context import MemoryParts
-from gateway.memory.history import LEAST_SHARE, decided_since, ranked
+from gateway.memory.history import LEAST_SHARE, decided_since, excerpt, ranked
 from gateway.memory.learning.facts import scopes_of
 from gateway.memory.learning.retracted import takes_back
 from gateway.memory.planning.budget import time_zone
 from gateway.memory.types import Offer
 from gateway.store.memory.conversations import Conversation
-from gateway.store.memory.facts import facts_in_scope
+from gateway.store.memory.facts import ended_quotes, facts_in_scope
 from gateway.store.memory.history import Said, Within, beside, out_of_prompt, said
 from gateway.store.memory.messages import StoredMessage, page_of_messages
 
@@ -40,7 +40,7 @@ class StoredAnswers:
         question = own_question(asked)
         if question is None:
             return Offer()
-        limit = self._parts.settings.facts_in_prompt
+        limit, recalls = self._parts.settings.facts_in_prompt, self._parts.settings.recall_tokens
         facts, newest = await self._parts.database.read(
             lambda c: (
                 facts_in_scope(c, conversation.owner, scopes_of(conversation), limit),
@@ -48,29 +48,38 @@ class StoredAnswers:
             )
         )
         answer = recalled_answer(question, facts)
-        if not answer and newest and newest[0].text == asked:
+        if not answer and recalls and newest and newest[0].text == asked:
             answer = await self._told(conversation, question, newest[0])
         return Offer(answer=answer)
 
     async def _told(self, conversation: Conversation, question: OwnQuestion, last: StoredMessage) -> str:
         """What the writer of ``last`` has said, of which no fact was made."""
         within = out_of_prompt(conversation, [last.seq])
-        found = await self._parts.database.read(lambda c: _newest(c, within, question, last))
+        found = await self._parts.database.read(
+            lambda c: _newest(c, within, question, last, conversation.owner)
+        )
         if not found:
             return ""
         zone = time_zone(conversation.time_zone or self._parts.settings.time_zone)
         then, now = (datetime.fromtimestamp(at, zone).date() for at in (found[0].created_at, last.created_at))
-        clauses = [told_in(question, each.text) or each.text for each in found]
+        clauses = [told_in(question, each.text) or excerpt(each.text, last.text) for each in found]
         return told_answer(question, clauses, "" if then == now else then.isoformat())
 
 
 def _newest(
-    connection: apsw.Connection, within: Within, question: OwnQuestion, last: StoredMessage
+    connection: apsw.Connection, within: Within, question: OwnQuestion, last: StoredMessage, owner: str
 ) -> Sequence[Said]:
-    """The newest message with the answer, and the later decision about the same, if there is one."""
+    """The newest message with the answer, and the later decision about the same, if there is one.
+
+    A clause whose fact was forgotten or has ended is no answer.
+    """
     about = [each.seq for each in ranked(connection, within, last.text) if each.share >= LEAST_SHARE]
     for hit in said(connection, sorted(about[:_CANDIDATES], reverse=True)):
-        if hit.role != "user" or hit.speaker != last.speaker or not told_in(question, hit.text):
+        clause = told_in(question, hit.text)
+        if hit.role != "user" or hit.speaker != last.speaker or not clause:
+            continue
+        ended = [quote for quote in ended_quotes(connection, owner, hit.seq) if quote]
+        if any(clause in quote or quote in clause for quote in ended):
             continue
         if not _is_taken_back(connection, within, hit):
             return [hit, *(each for each in decided_since(connection, within, hit) if each.role == "user")]

@@ -80,6 +80,14 @@ def facts_of_message(connection: apsw.Connection, owner: str, message: int) -> l
     )
 
 
+def ended_quotes(connection: apsw.Connection, owner: str, message: int) -> list[str]:
+    """Quotes from a message (``seq``) whose facts have ended: forgotten, denied or superseded."""
+    rows = connection.execute(
+        "SELECT quote FROM facts WHERE owner = ? AND message = ? AND ended_at IS NOT NULL", (owner, message)
+    )
+    return [str(quote) for (quote,) in rows]
+
+
 def end_fact(connection: apsw.Connection, fact: str, owner: str, *, now: float, reason: str) -> Fact:
     """Delete a fact: its live version ends. Raises NotFoundError."""
     live = get_fact(connection, fact, owner)

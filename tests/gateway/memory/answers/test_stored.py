@@ -12,7 +12,9 @@ from gateway.memory.answers.stored import StoredAnswers
 from gateway.memory.context import MemoryParts
 from gateway.store.db import Database
 from gateway.store.memory.conversations import Conversation, ConversationKind, add_conversation
+from gateway.store.memory.facts import end_fact, put_fact
 from gateway.store.memory.messages import NewMessage, add_message
+from tests.gateway.memory.test_facts import fact
 from tests.gateway.store.test_conversations import make
 
 DAY = 86_400.0
@@ -72,11 +74,34 @@ async def test_the_newest_statement_counts_and_an_earlier_day_is_named(chat: Cha
     assert await chat.ask("where do I park?") == "You told me on 2024-10-02: “I park on level 3”"
 
 
+async def test_a_later_decision_is_quoted_too(chat: Chat) -> None:
+    await chat.say("I take the 42 bus to the office in Harehills")
+    await chat.say("The office in Harehills is closed now")
+    assert (await chat.ask("which bus do I take?")).splitlines() == [
+        "You told me:",
+        "- “I take the 42 bus to the office in Harehills”",
+        "- “The office in Harehills is closed now”",
+    ]
+
+
 async def test_what_was_taken_back_is_not_quoted(chat: Chat) -> None:
     await chat.say("I take the blue pill every morning")
     await chat.say("Good.", role="assistant")
     await chat.say("just kidding")
     assert await chat.ask("which pill do I take?") == ""
+
+
+async def test_what_was_forgotten_is_not_quoted(chat: Chat) -> None:
+    await chat.say("I live in Turin")
+    put = await chat.database.write(
+        lambda c: put_fact(
+            c, fact("The user lives in Turin.", "home_city", quote="I live in Turin", message=1)
+        )
+    )
+    assert await chat.ask("where do I live?") == "You told me: “I live in Turin”"
+    assert put is not None
+    await chat.database.write(lambda c: end_fact(c, put.id, "ann", now=NOW, reason="forgotten"))
+    assert await chat.ask("where do I live?") == ""
 
 
 async def test_what_others_said_is_not_quoted(chat: Chat) -> None:
