@@ -66,8 +66,8 @@ _OTHERWISE = re.compile(
 )
 _ASKED = re.compile(
     r"['’]s\b|\b(?:what (?:time|day|date)|(?:who|what|when|where|how)s?|which|again|exactly|called|named?|names|"
-    r"remember|recall|know|tell|remind|still|got|get|doing|gì|đâu|ai|nào|mấy|bao|nhiêu|giờ|nhớ|biết|còn|thế|vậy|nhỉ|ấy|rồi|"
-    rf"hả|nha|đang|nhà(?= {_ME_VI})|{_YOU_VI}|(?:không|ko|chưa)(?=\W*$))\b",
+    r"remember|recall|know|tell|remind|still|got|get|doing|gì|đâu|ai|nào|mấy|bao|nhiêu|giờ|nhớ|biết|còn|thế|vậy|nhỉ|ấy|"
+    rf"rồi|hả|nha|đang|nhà(?= {_ME_VI})|{_YOU_VI}|(?:không|ko|chưa)(?=\W*$))\b",
     re.I,
 )
 _NAME = re.compile(r"\b(?:names?|tên|who am i|tôi là ai|mình là ai)\b", re.I)
@@ -163,9 +163,7 @@ _THEIRS = re.compile(
 _BEFORE = re.compile(
     rf"^\W*(?:(?:{FILLERS}|but|because|since|also|mà|và|thì|nhưng|năm nay|hiện|bây giờ)\W+)*", re.I
 )
-_I_AM = re.compile(
-    rf"(?:i|we|i['’]?m|i['’]ve|we['’]re|we['’]ve|{SUBJECT_VI}(?! (?:gái|trai|chó|mèo)\b))\b", re.I
-)
+_I_AM = re.compile(rf"(?:i|we|i['’]?m|i['’]ve|we['’]re|we['’]ve|{SUBJECT_VI}{_KIN_VI})\b", re.I)
 _WITHOUT_SUBJECT = re.compile(
     r"(?:\w+ing|work|live|study|play|drive|take|have|love|like|hate|use|sống|làm|học|thích|ở|đi|dùng)\b", re.I
 )
@@ -221,7 +219,7 @@ def recalled_answer(question: OwnQuestion, facts: Sequence[Fact]) -> str:
         fact
         for fact in facts
         if _is_of_kind(question.text, fact.text)
-        and _is_about_theirs(words, fact.text, fact.key.partition(":")[0])
+        and all(_is_about_theirs(words, said, fact.key.partition(":")[0]) for said in (fact.text, fact.quote))
     ]
     found = [fact for fact in fitting if words <= content(fact.text) | _key_words(fact.key)]
     found = [fact for fact in found if _key_words(fact.key) <= words] or found
@@ -269,7 +267,7 @@ def _meant_by(key: str) -> frozenset[str]:
 
 def _is_about_theirs(words: frozenset[str], said: str, key: str = "") -> bool:
     """Whether a statement is about the user, or about somebody or something of theirs that the question names."""
-    owned = _THEIRS.match(said)
+    owned = _THEIRS.match(_BEFORE.sub("", said))
     return owned is None or not words.isdisjoint(content(owned[0]) | _WORDS_FOR.get(key, frozenset()))
 
 

@@ -11,12 +11,12 @@ from gateway.memory.answers.listed import asks_for_tasks, task_answer
 from gateway.memory.answers.questions import OwnQuestion, own_question, recalled_answer, told_answer, told_in
 from gateway.memory.context import MemoryParts
 from gateway.memory.history import LEAST_SHARE, decided_since, excerpt, ranked
-from gateway.memory.learning.facts import scopes_of
+from gateway.memory.learning.facts import scopes_of, told_by
 from gateway.memory.learning.retracted import takes_back
 from gateway.memory.planning.budget import time_zone
 from gateway.memory.types import Offer
 from gateway.store.memory.conversations import Conversation
-from gateway.store.memory.facts import ended_quotes, facts_in_scope
+from gateway.store.memory.facts import Fact, ended_quotes, facts_in_scope
 from gateway.store.memory.history import Said, Within, beside, out_of_prompt, said
 from gateway.store.memory.messages import StoredMessage, page_of_messages
 
@@ -41,15 +41,16 @@ class StoredAnswers:
         if question is None:
             return Offer()
         limit, recalls = self._parts.settings.facts_in_prompt, self._parts.settings.recall_tokens
-        facts, newest = await self._parts.database.read(
-            lambda c: (
-                facts_in_scope(c, conversation.owner, scopes_of(conversation), limit),
-                page_of_messages(c, conversation.id, limit=1),
-            )
-        )
+
+        def read(connection: apsw.Connection) -> tuple[list[Fact], StoredMessage | None]:
+            last = next(iter(page_of_messages(connection, conversation.id, limit=1)), None)
+            facts = facts_in_scope(connection, conversation.owner, scopes_of(conversation), limit)
+            return told_by(connection, facts, last.speaker) if last is not None else facts, last
+
+        facts, last = await self._parts.database.read(read)
         answer = recalled_answer(question, facts)
-        if not answer and recalls and newest and newest[0].text == asked:
-            answer = await self._told(conversation, question, newest[0])
+        if not answer and recalls and last is not None and last.text == asked:
+            answer = await self._told(conversation, question, last)
         return Offer(answer=answer)
 
     async def _told(self, conversation: Conversation, question: OwnQuestion, last: StoredMessage) -> str:

@@ -44,7 +44,7 @@ from gateway.store.memory.facts import (
     undo_fact,
 )
 from gateway.store.memory.jobs import Job
-from gateway.store.memory.messages import StoredMessage, messages_between, said_before
+from gateway.store.memory.messages import StoredMessage, said_before, speakers_of
 
 MAX_OPERATIONS = 8
 _KNOWN_SHOWN = 20
@@ -259,19 +259,14 @@ def _unwell(
         return []
     begins = stated.key + ("_" if ":" in stated.key else ":")
     found = search_facts(connection, owner, [place], stated.value, _KNOWN_SHOWN)
-    return [
-        each
-        for each in found
-        if each.key.startswith(begins) and _told_by(connection, each) in (speaker, None)
-    ]
+    # Keys of "Jo" begin like those of "Jo Ann".
+    return [each for each in told_by(connection, found, speaker) if each.key.startswith(begins)]
 
 
-def _told_by(connection: apsw.Connection, fact: Fact) -> str | None:
-    """The speaker of the message that a fact comes from: keys of "Jo" begin like those of "Jo Ann"."""
-    if fact.conversation is None or fact.message is None:
-        return None
-    told = messages_between(connection, fact.conversation, fact.message, fact.message)
-    return told[0].speaker if told else None
+def told_by(connection: apsw.Connection, facts: Sequence[Fact], speaker: str) -> list[Fact]:
+    """The facts that come from a speaker's messages, and those that come from none."""
+    speakers = speakers_of(connection, [fact.message for fact in facts if fact.message is not None])
+    return [fact for fact in facts if speakers.get(fact.message or 0, speaker) == speaker]
 
 
 def _apply(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import apsw
@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from gateway.base.errors import HearthError, NotFoundError
-from gateway.store.rows import exists, insert, select, select_one
+from gateway.store.rows import as_json, exists, insert, select, select_one
 
 MessageRole = Literal["user", "assistant"]
 
@@ -130,6 +130,15 @@ def reply_to(connection: apsw.Connection, message: StoredMessage) -> StoredMessa
             param="id",
         )
     return None
+
+
+def speakers_of(connection: apsw.Connection, seqs: Sequence[int]) -> dict[int, str]:
+    """The names of the speakers of these messages, by ``seq``."""
+    rows = connection.execute(
+        "SELECT seq, speaker FROM messages WHERE seq IN (SELECT value FROM json_each(?))",
+        (as_json(list(seqs)),),
+    )
+    return {int(str(seq)): str(speaker) for seq, speaker in rows}
 
 
 def page_of_messages(

@@ -109,6 +109,14 @@ async def test_what_others_said_is_not_quoted(chat: Chat) -> None:
     assert await chat.ask("which bus do I take?", speaker="Ann") == ""
 
 
+async def test_a_fact_of_another_speaker_is_none_of_ones_own(chat: Chat) -> None:
+    await chat.say("I live in Turin", speaker="Bob")
+    told = fact("Bob lives in Turin.", "home_city: bob", quote="I live in Turin", message=1)
+    await chat.database.write(lambda c: put_fact(c, told))
+    assert await chat.ask("where do I live?", speaker="Bo") == ""
+    assert await chat.ask("where do I live?", speaker="Bob") == "You told me: “I live in Turin”"
+
+
 async def test_the_list_is_read_where_it_is_asked_for(chat: Chat) -> None:
     assert await chat.ask("what's on today?") == "Tasks of today:\n[ ] T-1 (user) Buy bread"
     assert await chat.ask("what should I do today?") == ""
