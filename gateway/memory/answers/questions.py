@@ -65,8 +65,10 @@ _OTHERWISE = re.compile(
     re.I,
 )
 _ASKED = re.compile(
-    r"['’]s\b|\b(?:what (?:time|day|date)|(?:who|what|when|where|how)s?|which|again|exactly|called|named?|names|"
-    r"remember|recall|know|tell|remind|still|got|get|doing|gì|đâu|ai|nào|mấy|bao|nhiêu|giờ|nhớ|biết|còn|thế|vậy|nhỉ|ấy|"
+    r"['’]s\b|\b(?:what (?:time|day|date)|how (?:much|many|long|tall)|"
+    r"(?:who|what|when|where|how)s?|which|again|exactly|called|named?|names|"
+    r"remember|recall|know|tell|remind|still|got|get|doing|"
+    r"(?:cái )?gì|đâu|ai|nào|mấy|bao|nhiêu|giờ|nhớ|biết|còn|thế|vậy|nhỉ|ấy|"
     rf"rồi|hả|nha|đang|nhà(?= {_ME_VI})|{_YOU_VI}|(?:không|ko|chưa)(?=\W*$))\b",
     re.I,
 )
@@ -83,7 +85,7 @@ _KINDS = (
         ),
         re.compile(
             rf"\b(?:at|by|on|in|from|since|until|lúc|ngày|vào|năm) [0-9]|[0-9](?:[:/h]| ?[ap]m\b)|"
-            rf"[0-9] {MONTH}|{MONTH} [0-9]|"
+            rf"[0-9](?:st|nd|rd|th)?(?: of)? {MONTH}|{MONTH} [0-9]|"
             r"\b(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b|\b(?:thứ|chủ nhật|morning|evening|noon)\b",
             re.I,
         ),
@@ -93,6 +95,13 @@ _KINDS = (
         re.compile(
             r"[0-9]|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|twins?|"
             r"một|hai|ba|bốn|năm|sáu|bảy|tám|chín|mười)\b",
+            re.I,
+        ),
+    ),
+    (
+        re.compile(r"\bhow long\b|(?<!\w)bao lâu(?!\w)", re.I),
+        re.compile(
+            r"\b(?:seconds?|minutes?|mins?|hours?|days?|weeks?|months?|years?|giờ|phút|ngày|tuần|tháng|năm)\b",
             re.I,
         ),
     ),

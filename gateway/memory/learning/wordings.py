@@ -71,7 +71,7 @@ _OF_SEVERAL = r"(?P<who>son|daughter|kid|brother|sister|dog|cat|puppy|kitten|ham
 _ONE_VI = r"(?P<who>vợ|chồng|bạn gái|bạn trai|mẹ|bố)"
 _CALLED = r"(?:['’]?s (?:name(?: is|['’]?s)|called|named)| is called| is named| name is)"
 _DOSE = r" (?:once|twice|three times|daily|every|each|in the|at night|for (?:my|the)|since|\d+ ?m).*"
-_TITLED = rf"(?:is )?(?:dr|mrs?|ms|miss|prof(?:essor)?)\.? {_PROPER}"
+_TITLED = rf"(?:is )?(?:dr|doctor|mrs?|ms|miss|prof(?:essor)?)\.? {_PROPER}"
 _OF_SEVERAL_VI = r"(?P<who>con gái|con trai|anh trai|chị gái|em trai|em gái|con chó|con mèo|chó|mèo)"
 _NUMBER = r"(?:an?|one|two|three|four|five|six|seven|eight|nine|ten|twin|\d{1,2})"
 _NUMBER_VI = r"(?:một|hai|ba|bốn|năm|sáu|\d{1,2})"
@@ -287,6 +287,7 @@ WORDINGS = (
         rf"{_MY} {PERSON} {_TITLED}(?: .*)?",
         rf"{_ONE_VI}(?: của)?(?: {SUBJECT_VI})? tên(?: là)? {_NAME}(?: .*)?",
         rf"{PERSON_VI}(?: của)? {SUBJECT_VI} tên(?: là)?(?: (?:cô|thầy|chị|anh|bác))? {_PROPER}(?: .*)?",
+        rf"{PERSON_VI}(?: của)? {SUBJECT_VI} là (?:cô|thầy|chị|anh|bác(?: sĩ)?|luật sư) {_PROPER}(?: .*)?",
         rf"{_MY} {_ATTRIBUTE} (?:is|are) {_WHAT}",
         refused=NO_NAME,
     ),

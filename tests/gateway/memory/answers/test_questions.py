@@ -137,6 +137,11 @@ def test_in_vietnamese() -> None:
     [
         ("hey! I take the 42 bus to work, it's slow", "which bus do I take?", "I take the 42 bus to work"),
         ("my meeting with Bob is at 9", "what time is my meeting with Bob?", "my meeting with Bob is at 9"),
+        (
+            "Our anniversary is on the 9th of October",
+            "when is our anniversary?",
+            "Our anniversary is on the 9th of October",
+        ),
         ("mình gửi xe ở tầng 3", "mình gửi xe ở đâu nhỉ?", "mình gửi xe ở tầng 3"),
         ("my brother lives in Oslo", "where do I live?", ""),
         ("My brother moved, living in Leeds now", "where do I live?", ""),
@@ -145,6 +150,7 @@ def test_in_vietnamese() -> None:
         ("my boss is sick", "who's my boss?", ""),
         ("I live in Leeds with my two kids", "what are my kids called?", ""),
         ("i take the number 42 bus to work", "what time do I work?", ""),
+        ("i take the number 42 bus to work", "how long does my bus take?", ""),
         ("I have a meeting at 9", "where is my meeting?", ""),
         ("mình thích cà phê sữa đá", "mình thích ai?", ""),
         ("do I take the bus?", "which bus do I take?", ""),

@@ -35,6 +35,8 @@ STATED = [
     ("Con gái tôi tên An, 16 tuổi.", ["con_gai: an: Con gái người dùng tên An."]),
     ("I'm Nora, I teach chemistry", ["name: The user is Nora.", "job: The user teaches chemistry."]),
     ("hi there, Greg here. How are you?", ["name: The user is Greg."]),
+    ("My dentist is Doctor Okafor", ["dentist: The user's dentist is Doctor Okafor."]),
+    ("Nha sĩ của tôi là bác sĩ Hạnh", ["nha_si: Nha sĩ của người dùng là bác sĩ Hạnh."]),
     ("oh I like loud", []),
     ("Oh, I love it here. I live in Bonn", ["home_city: The user lives in Bonn."]),
     ("ồ mình thích ồn", []),
