@@ -17,7 +17,7 @@ from gateway.memory.summaries.keep import is_open_task
 from gateway.store.stop_words import STOP_WORDS
 
 # Version of the rules below, recorded with each extract.
-EXTRACT_VERSION = 4
+EXTRACT_VERSION = 5
 
 _GAP = "…"
 # A longer sentence is cut at a space, so that text without punctuation does not take all the room.
@@ -63,8 +63,7 @@ _CORRECTS = re.compile(
 )
 # Only if it shares a word with that, or both have a number.
 _MAY_CORRECT = re.compile(
-    _FILLER
-    + r"(?:actually|sorry|no|nope|not|rather|they moved|(?:i |we )?(?:went|going|go) with|đổi|dời|không)\b|"
+    rf"^{_FILLER}(?:actually|sorry|no|nope|not|rather|they moved|(?:i |we )?(?:went|going|go) with|đổi|dời|không)\b|"
     r"\b(?:actually|instead|now|then|thôi|rồi)\W*$",
     re.I,
 )

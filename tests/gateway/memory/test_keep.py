@@ -264,6 +264,15 @@ def test_what_only_begins_like_a_correction_corrects_nothing() -> None:
     )
 
 
+def test_a_word_inside_a_line_corrects_nothing() -> None:
+    plan, question = "her piano is an upright Kemble", "how do you move a piano down three floors"
+    text = f"User: {plan}\nUser: {question}\nUser: Rex barks."
+    assert any(
+        plan in each and question not in each
+        for each in (extract(text, room, words, ("User",)) for room in range(8, 40))
+    )
+
+
 USUAL = [
     "Hello! I am the model ofhearth2. Run `hearth pull` for another one.",
     "I am the model ofhearth2. Run `hearth pull` for another one.",
