@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from gateway.config.settings import MemorySettings
 from gateway.inference.interface import Inference
+from gateway.memory.answers.recited import without_recited
 from gateway.memory.compose import (
     Composition,
     Ingredients,
@@ -159,6 +160,9 @@ class ContextBuilder:
         )
         messages = await self._count_lines(conversation, messages)
         asked = next((m.text for m in reversed(messages) if m.role == "user" and not m.failed), "")
+        # Their form alone makes small models invent what the user has said.
+        small = parts.served.current.small and not compacting
+        spoken = without_recited(messages) if small else messages
         offers = [await source(conversation, asked) for source in self._sources]
         extra = [block for offer in offers for block in offer.blocks]
         character = await self._character(parts, conversation)
@@ -181,11 +185,12 @@ class ContextBuilder:
             facts=_named(extra, "facts"),
             recalled=_named(extra, "recalled"),
             summaries=summaries,
-            messages=messages,
+            messages=spoken,
             turn_tokens=turn_tokens,
             verbatim=at_least,
             left_out=[
                 *_folded(reflected),
+                *_answered(len(messages) - len(spoken)),
                 *character.left_out,
                 *(left for offer in offers for left in offer.left_out),
             ],
@@ -299,6 +304,10 @@ def _folded(reflected: Sequence[Summary]) -> list[LeftOut]:
         return []
     span = f"messages {reflected[0].first} to {reflected[-1].last}"
     return [LeftOut(span, "summarized, and part of the reflection")]
+
+
+def _answered(count: int) -> list[LeftOut]:
+    return [LeftOut(f"{count} messages", "answered from what is stored, for a small model")] if count else []
 
 
 def _named(blocks: Sequence[Block], name: str) -> Block | None:

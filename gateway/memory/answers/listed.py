@@ -37,6 +37,9 @@ _ASKS = re.compile(
     re.I,
 )
 
+OPENINGS = ("Tasks of today:", "Việc hôm nay:")
+_NO_TASKS = ("There are no tasks for today.", "Hôm nay không có việc nào.")
+
 
 def asks_for_tasks(asked: str) -> bool:
     """Whether a message asks for the list of tasks, and for nothing else."""
@@ -47,5 +50,5 @@ def task_answer(asked: str, lines: Sequence[str]) -> str:
     """The list of today's tasks, or that there are none, in the language of the question."""
     vietnamese = in_vietnamese(asked)
     if not lines:
-        return "Hôm nay không có việc nào." if vietnamese else "There are no tasks for today."
-    return "\n".join(["Việc hôm nay:" if vietnamese else "Tasks of today:", *lines])
+        return _NO_TASKS[vietnamese]
+    return "\n".join([OPENINGS[vietnamese], *lines])

@@ -176,6 +176,7 @@ _I_AM = re.compile(rf"(?:i|we|i['’]?m|i['’]ve|we['’]re|we['’]ve|{SUBJECT
 _WITHOUT_SUBJECT = re.compile(
     r"(?:\w+ing|work|live|study|play|drive|take|have|love|like|hate|use|sống|làm|học|thích|ở|đi|dùng)\b", re.I
 )
+OPENINGS = ("You told me", "Bạn đã nói")
 _JOINED = re.compile(r"^(?:and|but|so|because|và|nhưng|vì)\s+", re.I)
 
 
@@ -307,10 +308,9 @@ def _words_of(fact: Fact) -> str:
 
 def _quoted(question: OwnQuestion, texts: Iterable[str], day: str = "") -> str:
     found = list(dict.fromkeys(texts))
-    if in_vietnamese(question.text):
-        told = f"Bạn đã nói hôm {day}:" if day else "Bạn đã nói:"
-    else:
-        told = f"You told me on {day}:" if day else "You told me:"
+    vietnamese = in_vietnamese(question.text)
+    on = f" {'hôm' if vietnamese else 'on'} {day}" if day else ""
+    told = f"{OPENINGS[vietnamese]}{on}:"
     if len(found) < 2:
         return f"{told} {found[0]}" if found else ""
     return "\n".join([told, *(f"- {text}" for text in found)])

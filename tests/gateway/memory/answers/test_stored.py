@@ -8,12 +8,14 @@ from typing import cast
 import pytest
 
 from gateway.config.settings import MemorySettings
+from gateway.memory.answers.recited import without_recited
 from gateway.memory.answers.stored import StoredAnswers
 from gateway.memory.context import MemoryParts
 from gateway.store.db import Database
 from gateway.store.memory.conversations import Conversation, ConversationKind, add_conversation
 from gateway.store.memory.facts import end_fact, put_fact
 from gateway.store.memory.messages import NewMessage, add_message
+from tests.gateway.memory.test_compose import line
 from tests.gateway.memory.test_facts import fact
 from tests.gateway.store.test_conversations import make
 
@@ -130,3 +132,19 @@ async def test_larger_models_and_channels_are_asked(database: Database) -> None:
     channel = Chat(database, kind="channel")
     channel.count = large.count
     assert await channel.ask("which bus do I take?") == ""
+
+
+def test_answers_are_in_no_later_prompt() -> None:
+    lines = [
+        ("user", "I live in Turin"),
+        ("assistant", "You told me that."),
+        ("user", "where do I live?"),
+        ("assistant", "You told me: “I live in Turin”"),
+        ("user", "what's on today?"),
+        ("assistant", "Tasks of today:\n[ ] T-1 (user) Buy bread"),
+        ("user", "who are you?"),
+        ("assistant", "You told me nothing."),
+        ("user", "what's on today?"),
+    ]
+    messages = [line(seq, role, text) for seq, (role, text) in enumerate(lines)]
+    assert [message.seq for message in without_recited(messages)] == [0, 1, 6, 7, 8]
