@@ -2,7 +2,8 @@
 
 Written by hand because pages are untrusted: mwparserfromhell 0.7 takes 16 s for 15 KB of ``<a <a <a`` and backtracks on
 other unclosed markup too. The passes here are linear and never raise. They keep code byte for byte, lists and tables
-line by line, keep infoboxes as rows, and drop other templates, files, categories, references and comments.
+line by line, keep infoboxes as rows, notes and keys as text, and drop other templates, files, categories,
+references and comments.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from gateway.wiki.wikitext.protect import ProtectedText, block_of, protect, rest
 from gateway.wiki.wikitext.tables import opens_table, read_table
 
 # Part of the sample's marker: after an increment stored sample pages are extracted again.
-VERSION = 3
+VERSION = 4
 
 _REDIRECT = re.compile(
     r"\s{0,100}#REDIRECT\s{0,100}:?\s{0,100}\[\[([^\[\]{}\n|]{1,512})(?:\|[^\[\]\n]{0,512})?\]\]", re.I

@@ -45,17 +45,17 @@ def is_infobox(content: str) -> bool:
 def infobox_rows(content: str) -> str:
     """The rows of an infobox as lines of wikitext that begin with :data:`ROW`. Linear in the content's length."""
     rows = []
-    for parameter in _parameters(content)[1:]:
+    for parameter in parameters(content)[1:]:
         key, equals, value = parameter.partition("=")
         key = " ".join(key.replace("_", " ").split())
-        lines = [_BULLET.sub("", line.strip()) for line in _inner_values(value).split("\n")]
+        lines = [_BULLET.sub("", line.strip()) for line in inner_values(value).split("\n")]
         text = ", ".join(filter(None, lines))
         if equals and key and text and not _LAYOUT.fullmatch(key) and not _LAYOUT_VALUE.fullmatch(text):
             rows.append(f"{ROW}{key} | {text}")
     return "\n" + "\n".join(rows) + "\n" if rows else ""
 
 
-def _parameters(content: str) -> list[str]:
+def parameters(content: str) -> list[str]:
     """Split at the bars that are in no inner template or link."""
     parts, depth, start = [], 0, 0
     for match in _PIECE.finditer(content):
@@ -68,7 +68,7 @@ def _parameters(content: str) -> list[str]:
     return [*parts, content[start:]]
 
 
-def _inner_values(value: str) -> str:
+def inner_values(value: str) -> str:
     """Replace templates inside a value by what they were given without a name: a date, a list, an address."""
     frames: list[list[str]] = [[]]
     at = deeper = 0
@@ -82,7 +82,7 @@ def _inner_values(value: str) -> str:
         elif deeper:
             deeper -= 1
         elif len(frames) > 1:
-            given = [part.strip() for part in _parameters("".join(frames.pop()))[1:]]
+            given = [part.strip() for part in parameters("".join(frames.pop()))[1:]]
             frames[-1].append(
                 ", ".join(part for part in given if part and "=" not in part.partition("[[")[0])
             )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from gateway.wiki.wikitext.boxes import shown_text
 from gateway.wiki.wikitext.infobox import infobox_rows, is_infobox
 
 _BRACES = re.compile(r"\{{2,}|\}{2,}")
@@ -12,6 +13,8 @@ _BRACKETS = re.compile(r"\[\[|\]\]")
 # Links nest only in image captions. The bound keeps the copying of inner text linear.
 _MAX_LINK_DEPTH = 8
 
+_LONGEST_SHOWN = 4000  # characters of a template that shows text
+
 _NOT_SHOWN = re.compile(r"(?:file|image|media|category)\s{0,8}:", re.IGNORECASE)
 _LANGUAGE = re.compile(r"(?:ar|cs|da|de|el|en|eo|es|fi|fr|he|hu|it|ja|jbo|ko|nl|no|pl|pt|ru|sv|tr|uk|zh):\S")
 _NAMESPACE = re.compile(r"^[\w ]{1,40}:")
@@ -19,7 +22,7 @@ _IN_PARENTHESES = re.compile(r"\s{0,8}\([^()]{0,200}\)$")
 
 
 def drop_templates(text: str) -> str:
-    """Drop ``{{templates}}`` and ``{{{parameters}}}``, also nested ones, but keep an infobox as rows.
+    """Drop ``{{templates}}`` and ``{{{parameters}}}``, also nested ones, but keep an infobox as rows, and text in boxes.
 
        Unmatched braces stay.
     Braces pair as in MediaWiki's preprocessor: a closing run takes three of the innermost opening run when both
@@ -91,7 +94,7 @@ def _give_up(frames: list[_Frame]) -> str:
 
 
 def _without(text: str, spans: list[tuple[int, int]]) -> str:
-    """The text outside the spans, with infoboxes as rows. Each span contains or follows those that end before it."""
+    """The text outside the spans, with infoboxes as rows and shown text. Each span contains or follows those that end before it."""
     outer: list[tuple[int, int]] = []
     for span in spans:
         while outer and outer[-1][0] >= span[0]:
@@ -102,9 +105,16 @@ def _without(text: str, spans: list[tuple[int, int]]) -> str:
         out.append(text[position:start])
         if is_infobox(content := text[start + 2 : end - 2]):
             out.append(infobox_rows(content))
+        elif len(content) <= _LONGEST_SHOWN:
+            out.append(shown_text(content, _stands_alone(text, start, end)))
         position = end
     out.append(text[position:])
     return "".join(out)
+
+
+def _stands_alone(text: str, start: int, end: int) -> bool:
+    before, after = text[max(0, start - 1) : start], text[end : end + 1]
+    return before in ("", "\n") and after in ("", "\n")
 
 
 def _link_text(content: str) -> str:

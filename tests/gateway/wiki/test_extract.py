@@ -343,7 +343,7 @@ PIECES = [
     "\ufdd4",
     "\ufdd5",
 ]
-PIECES += ["{{infobox|", "{{infobox|a=", "|a=b", "<sup>", "<sub>", "</sub>", "<sub>a b"]
+PIECES += ["{{note|", "{{key|", "{{infobox|", "{{infobox|a=", "|a=b", "<sup>", "<sub>", "</sub>", "<sub>a b"]
 
 
 @settings(max_examples=400)
@@ -373,3 +373,28 @@ def test_hostile_text_is_quick(piece: str) -> None:
     redirect_target(text)
     # Linear work takes about 0.1 s; anything quadratic takes minutes.
     assert time.perf_counter() - start < 5
+
+
+@pytest.mark.parametrize(
+    ("wikitext", "text"),
+    [
+        (
+            "a\n{{Note|Private computers may not use the VPN.}}\nb",
+            "a\n\nPrivate computers may not use the VPN.\n\nb",
+        ),
+        (
+            "{{Warning\n| text = Never do [[that|this]] at home, {{nowrap|5 km}} away.\n}}",
+            "Never do this at home, 5 km away.",
+        ),
+        ("{{Notice|\n* one thing\n* two things are here.}}", "- one thing\n- two things are here."),
+        ("Press {{key|Ctrl|C}} or {{Menu|File|Save as}}.", "Press Ctrl+C or File → Save as."),
+        ("{{Stub|This page is a stub and needs more.}}\nHi", "Hi"),
+        ("{{Cleanup|reason=Nobody has looked at this.|date=May}}\nHi", "Hi"),
+        ("{{main|Some other long page title}}\nHi", "Hi"),
+        ("{{#if:a|b is so very good.|}}\nHi", "Hi"),
+        ("{{{1|What stands here by default.}}}\nHi", "Hi"),
+        ("It is so.{{Note|Not within a line of other text.}} Yes.", "It is so. Yes."),
+    ],
+)
+def test_boxes_show_their_text(wikitext: str, text: str) -> None:
+    assert "\n".join(section.text for section in extract(wikitext)) == text
