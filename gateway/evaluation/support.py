@@ -3,9 +3,9 @@
 A statement is recalled if it has markers and the passages that they cite together support it. A citation of a recalled
 statement is precise if its passage supports the statement alone, or if the others together do not.
 
-ALCE's judge is a language model; here a rule that needs none: of three sentences
-or lines that stand together on the cited page, with its title and their heading, all numbers and names of the statement
-must be there, and half of its words, one of them no number.
+ALCE's judge is a language model; here a rule that needs none: of three sentences or lines that stand together on the
+cited page, with its title, their heading and their table's header, all numbers and names of the statement must be
+there, and half of its words, one of them no number.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from msgspec import Struct
 
 from gateway.ask.checking.citations import is_refusal
+from gateway.ask.text.passages import CELLS
 from gateway.ask.text.sentences import sentences, split_units
 from gateway.ask.text.words import features, lower_case_stems
 from gateway.wiki.source import Page
@@ -81,12 +82,23 @@ def _claim(sentence: str, ordinary: frozenset[str]) -> _Claim:
 
 
 def _passages(page: Page) -> Iterator[frozenset[str]]:
-    """The words of each passage, with those of its heading and the page's title."""
+    """The words of each passage, with those of its heading, its table's header and the page's title."""
     for section in page.sections:
-        lines = [_words(each) for line in section.text.split("\n") for each in sentences(line)]
+        lines = list(_lines(section.text))
         head = _words(f"{page.title} {section.heading}")
         for start in range(max(1, len(lines) - _TOGETHER + 1)):
             yield head.union(*lines[start : start + _TOGETHER])
+
+
+def _lines(text: str) -> Iterator[frozenset[str]]:
+    header: frozenset[str] | None = None  # None outside of a table
+    for line in text.split("\n"):
+        if CELLS not in line:
+            header = None
+        elif header is None:
+            header = _words(line)
+        for each in sentences(line):
+            yield _words(each) | (header or frozenset())
 
 
 def _words(text: str) -> frozenset[str]:

@@ -22,7 +22,7 @@ from gateway.ask.checking.evidence import ITEM_NUMBER, Backing, Evidence, Suppor
 from gateway.ask.checking.quotation import LEAST_POINT, Quotations, Quote
 from gateway.ask.text.passages import CELLS
 from gateway.ask.text.sentences import FENCE, MARKER, Splitter, Unit, ends_in_initial
-from gateway.ask.text.words import content_words, features, is_babble, same_words
+from gateway.ask.text.words import asks, content_words, features, is_babble, same_words
 from gateway.base.visible import visible
 
 REFUSAL = "The wiki does not say."
@@ -30,7 +30,9 @@ REFUSAL = "The wiki does not say."
 # Repeated sentences after which an answer ends.
 _MOST_REPEATED = 3
 _LEAST_REMARK = 4  # words of a line that is shown without a source and without a full stop
+_LEAST_NAMED_CELLS = 2  # of a row, for their columns to be named
 _LEAST_CODE = 3  # characters of a line of code that identify its source
+_ANSWERED = re.compile(r"(?<=\w)\?:(?=\s)")  # behind a heading that is a question
 _INLINE_CODE = re.compile(r"`[^`\n]+`")
 _REFUSAL = re.compile(
     r"(?:sorry|unfortunately|hmm|well|nope)?,?\s*(?:the |this |that )?"
@@ -88,6 +90,7 @@ class AnswerChecker:
         self._refusals_stand = refusals_stand
         self._relevance = Quotations(question, evidence, terms)
         found = self._relevance.quotes() if question and not doubtful else []
+        self._found = found
         self.quotes = found if all(quote.clear for quote in found) else []
         self._least = LEAST_POINT * found[0].score if found else 0.0
         self._splitter = Splitter()
@@ -136,13 +139,17 @@ class AnswerChecker:
         if refused and not all(quote.complete for quote in self.quotes):
             self.quotes = []
         if self.quotes:
-            self.cited = {quote.n: Support(1.0, quote.section) for quote in self.quotes}
-            self.answer = "\n".join(map(self._quotation, self.quotes))
-        elif any(each.aside for each in held) and not self._doubtful:
-            self._emit(held)
+            self._quote(self.quotes)
+        elif any(each.aside for each in held) and self._found:
+            self._quote(self._found)
         else:
             self.answer = REFUSAL
         return self.answer
+
+    def _quote(self, quotes: Sequence[Quote]) -> None:
+        """Answer with quotations alone."""
+        self.cited = {quote.n: Support(1.0, quote.section) for quote in quotes}
+        self.answer = "\n".join(map(self._quotation, quotes))
 
     def _missing(self, cut: bool) -> str:
         """The quotations behind an answer that lacks pages, or half of the steps, that are asked for."""
@@ -169,9 +176,11 @@ class AnswerChecker:
     def _quotation(self, quote: Quote) -> str:
         """Words of a page, marked as such. Each line of a list has its marker, code has none."""
         mark = f" [{quote.n}]"
-        said = "".join(f" {_plain(_without_cells(each))}{mark}" for each in quote.statements)
-        heading = _plain(self._evidence.passages[quote.passage].heading)
-        under = f' under "{heading}"' if heading and quote.lines and not said else ""
+        passage = self._evidence.passages[quote.passage]
+        said = "".join(f" {_plain(_without_cells(each, passage.header))}{mark}" for each in quote.statements)
+        heading = _plain(passage.heading)
+        headed = asks(passage.heading) or (quote.lines and not said)
+        under = f' under "{heading}"' if heading and headed else ""
         text = f'The page "{_plain(self._evidence.names[quote.n])}" says{under}:{said}'
         lines = [without_links(without_markup(visible(each.text), True), (), True) for each in quote.lines]
         if lines and quote.lines[0].kind == "code":
@@ -214,12 +223,25 @@ class AnswerChecker:
                 self.left_out += 1
                 return self._cut(unit)
         own = [self._evidence.urls[n] for n in {*self.cited, *checked.pages}]
-        text = without_links(checked.text, own, unit.code)
+        text = without_links(self._readable(checked), own, unit.code)
         if not unit.code and checked.pages and not content_words(text.replace(REMOVED, "")):
             return self._cut(unit)
         supported = checked.verdict == "supported"
         aside = supported and self._held is not None and not self._to_the_point(checked)
         return self._place(ShownUnit(unit.lead + text if text else "", checked, aside))
+
+    def _readable(self, checked: Checked) -> str:
+        """The text of a checked sentence; a table's row has the names of its columns."""
+        if CELLS not in checked.text or not checked.pages:
+            return _ANSWERED.sub("?", checked.text)
+        said, marked = _take_markers(checked.text)
+        headers = (
+            passage.header
+            for n, support in checked.pages.items()
+            for passage in self._evidence.passages
+            if passage.n == n and any(each.text == support.statement for each in passage.statements)
+        )
+        return _without_cells(said, next(headers, "")) + " " + "".join(f"[{n}]" for n in marked)
 
     def _place(self, shown: ShownUnit) -> str:
         """Emit a checked unit, or hold it until a supported one is to the point."""
@@ -311,10 +333,19 @@ class AnswerChecker:
         return self._said[key] > (1 if " " in key else _MOST_REPEATED)
 
 
-def _without_cells(line: str) -> str:
-    """A line without the signs of a list or a table."""
+def _without_cells(line: str, header: str = "") -> str:
+    """A line without the signs of a list or a table. The cells of a row have their columns' names."""
     first, *others = ITEM_NUMBER.sub("", line).split(CELLS)
-    return f"{first.rstrip('.') or first}: {', '.join(others)}" if others else first
+    if not others:
+        return first
+    first = first.rstrip(".") or first
+    columns = header.split(CELLS)[1:]
+    if len(others) < _LEAST_NAMED_CELLS or len(columns) != len(others) or line == header:
+        return f"{first}: {', '.join(others)}"
+    named = "; ".join(
+        f"{column}: {cell}" for column, cell in zip(columns, others, strict=True) if cell.strip()
+    )
+    return f"{first} – {named}"
 
 
 def _plain(text: str) -> str:

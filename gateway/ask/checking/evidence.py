@@ -49,6 +49,11 @@ _BY = re.compile(r"(?<!ed)(?<!en)(?<!wn)(?<!de) by (?=[A-Z])")
 _WRITTEN_IN = re.compile(r"\bwritten(?= (?:in|as)\b(?! [0-9]))", re.I)
 _DIMENSIONS = re.compile(r"\b([1-9])-?d\b", re.I)
 _INLINE_CODE = re.compile(r"`([^`\n]{3,})`")
+_CURRENCIES = tuple(
+    (re.compile(rf"{sign}\s?(?=[0-9])"), f"{name} ")
+    for sign, name in (("£", "pounds"), (r"\$", "dollars"), ("€", "euros"))
+)
+_NOT_ALLOWED = re.compile(r"\b(?:not|n['’]t) (?:be )?(?:allowed|permitted)\b", re.I)
 _WHAT_MAKES = re.compile(r"\bwhat (?:makes|made)\b", re.I)
 _CAME_OUT = re.compile(r"\b(?:come|came|comes) out\b", re.I)
 _THOUGHT_UP = re.compile(
@@ -85,7 +90,7 @@ class Statement(Struct, frozen=True):
 class EvidencePassage(Struct, frozen=True):
     """A passage of page ``n`` with the stems of title, headings and table header above it.
 
-    ``more`` are the statements of the paragraph or list behind it.
+    ``more`` are the statements of the paragraph or list behind it, ``header`` is the first row of its table.
     """
 
     n: int
@@ -95,6 +100,7 @@ class EvidencePassage(Struct, frozen=True):
     statements: list[Statement]
     heading: str
     more: list[Statement]
+    header: str = ""
 
     @property
     def whole(self) -> list[Statement]:
@@ -142,7 +148,9 @@ class Evidence(Struct, frozen=True):
                 more = list(_statements(n, part.section, part.more, context)) if part.more else []
                 heading = page.sections[part.section].heading
                 passages.append(
-                    EvidencePassage(n, part.section, part.text, context, statements, heading, more)
+                    EvidencePassage(
+                        n, part.section, part.text, context, statements, heading, more, part.header
+                    )
                 )
         return cls(passages, titles, names, frozenset(ordinary), urls)
 
@@ -293,7 +301,13 @@ def _authorship(text: str) -> frozenset[str]:
 
 
 def as_meant(text: str) -> str:
-    """Tell apart what sounds alike: a book is written by its author, and in a language. A 2d grid has 2 dimensions."""
+    """Tell apart what sounds alike: a book is written by its author, and in a language.
+
+    A 2d grid has 2 dimensions, and £5 are pounds.
+    """
+    for sign, name in _CURRENCIES:
+        text = sign.sub(name, text)
+    text = _NOT_ALLOWED.sub("forbidden", text)
     text = _THOUGHT_UP.sub("invented", _DIMENSIONS.sub(r"\1 dimensional", _WHAT_MAKES.sub("why is", text)))
     return _CAME_OUT.sub("appeared", _WRITTEN_IN.sub("worded", text))
 

@@ -16,7 +16,7 @@ from gateway.ask.text.words import content_words, features, tokens
 from gateway.base.stems import stem
 from gateway.store.stop_words import STOP_WORDS, stop_words
 
-Kind = Literal["year", "number", "person"]
+Kind = Literal["year", "time", "number", "person"]
 
 _SHORTEST_MISSPELT, _SIMILAR = 5, 0.81
 _SHORTEST_PART = 3  # of a word that pages write as two
@@ -31,32 +31,63 @@ _KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
             re.I,
         ),
     ),
-    ("number", re.compile(r"\bhow (?:many|much|long|large|big|old|often|far|fast|tall|high)\b", re.I)),
+    (
+        "time",
+        re.compile(
+            r"\bwhen (?:do|does|is|are|can|could|may|must|should|will|has|have)\b|\b(?:what|which) (?:time|day|month)\b"
+            r"|\buntil when\b",
+            re.I,
+        ),
+    ),
+    (
+        "number",
+        re.compile(
+            r"\bhow (?:many|much|long|large|big|old|often|far|fast|tall|high)\b"
+            r"|\bwhat (?:do|does|did|would) .*\bcosts?\b|\bwhat (?:is|are) the (?:price|cost|fee)s?\b"
+            r"|\bwhat(?:['’]s| is| are) the (?:\w+ )?(?:distance|length|height|width|weight|number|size|age|speed"
+            r"|amount|minimum|maximum)s?\b",
+            re.I,
+        ),
+    ),
     (
         "person",
-        # Not "people who never rowed", nor "Who is Chris Pressey?", which asks what the page says about him.
+        # Not "people who never rowed", nor "Who is Chris Pressey?", which asks what the page says about him;
+        # "Who is the treasurer?" asks for a name.
         re.compile(
             r"(?<!\bpeople )(?<!\bpersons )(?<!\bperson )(?<!\bthose )(?<!one )(?<!body )(?<!\bmembers )"
-            r"(?<!\bmember )\bwho(?:m|se)?\b(?! (?:is|was|are)\b(?! (?:in|responsible)\b))"
+            r"(?<!\bmember )\bwho(?:m|se)?\b(?! (?:is|was|are)\b"
+            r"(?! (?:in|responsible|(?:the|our|your|my) (?-i:[a-z]+))\b))"
             r"|\b(?:author|inventor|creator)\b",
             re.I,
         ),
     ),
 )
 _FOREIGN_KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
-    ("year", re.compile(r"\b(?:wann|jahre?|quand|cuándo|quando|wanneer|năm nào|khi nào|bao giờ)\b", re.I)),
+    ("year", re.compile(r"\b(?:jahre?|năm nào)\b", re.I)),
+    (
+        "time",
+        re.compile(
+            r"\b(?:wann|quand|cuándo|quando|wanneer|(?:khi|lúc|tháng|ngày|mùa|giờ) nào|bao giờ|mấy giờ)\b",
+            re.I,
+        ),
+    ),
     (
         "number",
-        re.compile(r"\b(?:wie ?viele?|combien|cuánt[oa]s?|quant[aeio]s?|hoeveel|bao nhiêu|mấy)\b", re.I),
+        re.compile(
+            r"\b(?:wie ?viele?|combien|cuánt[oa]s?|quant[aeio]s?|hoeveel|bao nhiêu|bao lâu|bao xa|mấy)\b",
+            re.I,
+        ),
     ),
     ("person", re.compile(r"\b(?:wer|wem|wessen|qui|quién(?:es)?|chi|quem|ai)\b", re.I)),
 )
 # What does it, and what a thing must have to do with: the zeppelins of "What strength do zeppelins have?", the chess of
-# "Which games are based on chess?". One that no page has is as good as a name.
+# "Which games are based on chess?", the gym of "Is there a gym?". One that no page has is as good as a name.
 _SUBJECT = re.compile(
     r"\b(?:do|does|did) (?:(?:the|an?) )?(\w+) \w+(?: (?:like|for|to|in|on|with|from))?\W*\Z"
     r"|\A\W*(?:which|what|is there|are there|any)\b.* (?:about|after|as|based on|by|for|from|like|on|uses?|with) "
-    r"(?:(?:the|an?) )?([^\W\d_]+)(?: \w+)?\W*\Z",
+    r"(?:(?:the|an?) )?([^\W\d_]+)(?: \w+)?\W*\Z"
+    r"|\A\W*(?:(?:is|are) there|do(?:es)? (?:\w+ ){1,3}(?:have|offer|sell)) (?:(?:an?|any|some) )?([^\W\d_]+)"
+    r"(?: (?:at|for|in|near|on|to)\b.*)?\W*\Z",
     re.I,
 )
 _BETWEEN = frozenset("/&")  # signs between words that are no names, unless a page has them
@@ -65,14 +96,26 @@ _HOW_TO = re.compile(
     r"\bhow (?:(?:do|can|could|should|would|must) (?:i|you|we|one)|to)\b|\bsteps\b|\bway to\b"
     r"|\A\W*(?:change|print|find|set|install|remove|delete|add|connect|enable|disable|turn|open|create|configure|"
     r"restore|reset|import|export|copy|move|rename|share|start|stop|undo|convert|switch|save)\b"
+    r"|\bwhat (?:now|next|to do)\b|\bwhat (?:do|can|could|should|must|shall) (?:i|we|you) do\b"
     r"|\bwie \w+ (?:ich|man|wir)\b|\bcomment\b|\bcómo\b|\bcome (?:si|posso|faccio)\b|\bhoe (?:kan|moet)\b"
     r"|\blàm (?:thế nào|sao)\b|\bcách\b",
     re.I,
 )
 _DEFINES = re.compile(r"\W*(?:what|who)(?:['’]s| (?:is|are|was|were|does)\b)", re.I)
 _HOW_MANY = re.compile(r"\bhow many (\w+)", re.I)
-_PRICE = re.compile(r"\bhow much\b.*\b(costs?|pay|paid|charges?|price)\b", re.I)
+_PRICE = re.compile(
+    r"\b(?:how much|what (?:do|does|did|would|is|are)(?: the)?)\b.*\b(costs?|pay|paid|charges?|price|fee)s?\b",
+    re.I,
+)
 _UTMOST = re.compile(r"\bthe (?:very )?(?:most|least|best|worst)\b(?! (?:of|recent)\b)", re.I)
+# The number of a row: "the fifth relic".
+_ORDINALS = {
+    word: str(number)
+    for number, word in enumerate(
+        "second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth".split(),  # noqa: SIM905
+        2,
+    )
+}
 # An age says who asks, and is no name: "for my 10 year old daughter".
 _AGE = re.compile(r"\b[0-9]{1,3}[ -]years?[ -]old\b", re.I)
 _WHICH = re.compile(r"\b(?:which|what) (\w+)", re.I)
@@ -139,6 +182,7 @@ class ReadQuestion(Struct, frozen=True):
     lists: bool  # several pages may answer it
     code: bool  # code may answer it
     signs: frozenset[str]  # that it asks about
+    ordinals: frozenset[str]  # the numbers of the rows that it asks about: the fifth relic
 
 
 def read_question(text: str, known: frozenset[str], ordinary: frozenset[str]) -> ReadQuestion:
@@ -164,8 +208,7 @@ def read_question(text: str, known: frozenset[str], ordinary: frozenset[str]) ->
                 continue  # "OK" where the pages have "approve"
             if unknown or stem(token) in found.names or _NO_WORD.search(token) or not _LETTER.search(token):
                 names[meant] = token
-    kinds = _KINDS if not foreign else (*_FOREIGN_KINDS, *_KINDS)
-    kind = next((kind for kind, asks in kinds if asks.search(text)), None)
+    kind = kind_of(text, bool(foreign))
     several = len(names) > 1 and (bool(foreign) or _SEVERAL.search(text) is not None)
     many = _HOW_MANY.search(text)
     counts = stem(many[1]) if many else ""
@@ -190,7 +233,13 @@ def read_question(text: str, known: frozenset[str], ordinary: frozenset[str]) ->
         lists=_LISTS.match(text) is not None,
         code=_CODE.search(text) is not None,
         signs=signs(text),
+        ordinals=frozenset(_ORDINALS[word] for word in map(str.casefold, tokens(text)) if word in _ORDINALS),
     )
+
+
+def kind_of(text: str, foreign: bool = False) -> Kind | None:
+    kinds = _KINDS if not foreign else (*_FOREIGN_KINDS, *_KINDS)
+    return next((kind for kind, asks in kinds if asks.search(text)), None)
 
 
 def translated(question: ReadQuestion, terms: ReadQuestion, known: frozenset[str]) -> ReadQuestion:

@@ -9,13 +9,14 @@ from itertools import takewhile
 import msgspec
 from msgspec import Struct
 
-from gateway.ask.checking.evidence import Statement, meaning
+from gateway.ask.checking.evidence import Evidence, Statement, meaning
+from gateway.ask.checking.question import kind_of
 from gateway.ask.checking.relevance import ABOUT_TEXT, DEFINED, LEAST_SHARE, Relevance, is_sentence
 from gateway.ask.text.passages import CELLS, introduces
 from gateway.ask.text.words import asks, content_words
 
-# Weights of a question's word in a sentence, in the ones beside it, and above it.
-_OWN, _BESIDE, _ABOVE = 1.0, 0.4, 0.5
+# Weights of a question's word in a sentence, in a heading that is a question, in the sentences beside it, and above it.
+_OWN, _ASKED_ABOVE, _BESIDE, _ABOVE = 1.0, 0.7, 0.4, 0.5
 # In mean weights of a word: the kind of thing that is asked for, a passage that fits, a title that the question names,
 # the first sentence of a page for a question that names only its title, a sentence that begins with what is to be
 # defined, steps where these are asked for, a sentence, and the price of a second one.
@@ -23,8 +24,11 @@ _KIND, _FITS, _TITLED, _FIRST, _DEFINES, _STEPS, _PROSE, _SECOND = 2.0, 0.5, 0.6
 # A row under what is asked for, one that begins with a name of the question, one that begins with a sign of it, a
 # number before what is counted, a reason, and the price of a sentence about the text itself.
 _COLUMN, _ROW, _SIGNED, _COUNTED, _REASON, _ABOUT = 1.0, 1.0, 3.0, 1.0, 1.0, 1.0
+# Of _KIND, for a time that is told by what happens then; the price of what is not, where it is asked when or how.
+_BY_CLAUSE, _DENIED = 0.7, 0.4
 _PLACE = 0.05  # what each place among the pages costs
-_OTHER = 0.75  # of its score, for a sentence without the page that the question names
+# Of its score, for a sentence without the page that the question names, of another row, or that answers another one.
+_OTHER = 0.75
 # Of the best score, for a sentence that answers about as well, and for a clear quotation beside one that is not.
 LEAST_POINT, _LEAST_CHOSEN = 0.9, 0.8
 _LEAST_CLEAR, _LEAST_CLEAR_UNKNOWN = 0.5, 0.66  # of the words that are asked for
@@ -35,6 +39,8 @@ _LEAST_WORDS = 4  # of a sentence
 _BEGINNING = 4  # words of a statement, one of which is what it is about
 
 _ITEM_NUMBER = re.compile(r"\s*([0-9]+)[.)]")
+_DENIES = re.compile(r"\b(?:not|cannot|never|\w+n['’]t|không|chưa)\b", re.I)
+_TERM = re.compile(r"\s*[-*•] [^:.]{2,60}: \S")
 _BECAUSE = re.compile(
     r"\b(?:because|since|so that|so as|in order|due to|therefore|thus|hence|reasons?|purpose|goals?|aims?|aimed|"
     r"intended|meant|wanted|as a (?:joke|challenge|parody|result)|inspired|after|designed to|is why|causes?|caused|"
@@ -63,6 +69,20 @@ class Quote(Struct, frozen=True):
 
 class Quotations(Relevance):
     """Finds the best sentences for a question among the passages of numbered pages."""
+
+    def __init__(self, text: str, evidence: Evidence, terms: Sequence[str] = ()) -> None:
+        super().__init__(text, evidence, terms)
+        # How many words of the question begin each row, and the most by table.
+        self._keyed = [
+            len(self._shared(self.question.words, meaning(content_words(each.text.partition(CELLS)[0]))))
+            if each.header
+            else 0
+            for each in evidence.passages
+        ]
+        self._tables: dict[tuple[int, int, str], int] = {}
+        for each, keyed in zip(evidence.passages, self._keyed, strict=True):
+            key = each.n, each.section, each.header
+            self._tables[key] = max(keyed, self._tables.get(key, 0))
 
     def quotes(self) -> list[Quote]:
         """The sentences that answer best: of one page, or of each page that a question about several names."""
@@ -165,13 +185,25 @@ class Quotations(Relevance):
         words = set(content_words(cell))
         return bool(self.question.names.keys() & words) or (bool(words) and words <= self.question.words)
 
+    def _asks_for_another(self, heading: str) -> bool:
+        """Whether a heading is a question for another kind of thing: how fast one may drive, not with which licence."""
+        kinds = self.question.kind, kind_of(heading)
+        return asks(heading) and kinds[0] != kinds[1] and (None in kinds or "person" in kinds)
+
+    def _is_other_row(self, index: int) -> bool:
+        """Whether another row of a passage's table is about what the question names: version 1.3, not 1.0."""
+        passage = self._evidence.passages[index]
+        key = passage.n, passage.section, passage.header
+        return bool(passage.header) and not self.question.several and self._keyed[index] < self._tables[key]
+
     def _quote(self, index: int, start: int, end: int) -> Quote:
         question, passage, share = self.question, self._evidence.passages[index], self._shares[index]
         statements = passage.whole
         said_here = statements[start:end]
         own = frozenset[str]().union(*(each.words for each in said_here))
+        asked_above = frozenset[str]()
         if asks(passage.heading):  # a question and its answer are one statement
-            own |= meaning(content_words(passage.heading))
+            asked_above = meaning(content_words(passage.heading))
         lines = _lines(statements, start, end, question.code or question.how_to)
         beside = frozenset[str]().union(
             *(each.words for each in [*statements[max(0, start - 1) : end + 1], *lines])
@@ -180,7 +212,15 @@ class Quotations(Relevance):
         title, sought = self._evidence.titles[passage.n], self._sought(passage.n)
         titled = title <= question.words
         # A title's words say no more in a sentence than above it.
-        for words, weight in ((own - title, _OWN), (beside - title, _BESIDE), (passage.context, _ABOVE)):
+        told_by = self._with_measured(
+            frozenset(), self._sought(passage.n), " ".join(each.text for each in said_here)
+        )
+        for words, weight in (
+            ((own - title) | told_by, _OWN),
+            (asked_above - title, _ASKED_ABOVE),
+            (beside - title, _BESIDE),
+            (passage.context, _ABOVE),
+        ):
             found = self._shared(left, words)
             score += weight * sum(self._weights[word] for word in found)
             left -= found
@@ -193,12 +233,14 @@ class Quotations(Relevance):
         signed = self._signed(passage.n, text)
         about_text = ABOUT_TEXT.match(text) is not None
         begins = statements[start] is self._first[passage.n]
+        undated = question.kind == "time" and not self.dated(text)
         # What a thing does is told where its page begins, if that has all words: "What does the red eye filter do?"
         told = titled and question.defines and every_word
         first = (whole or told) and not about_text and not question.how_to and begins
         headed = (not start and index in self._headed) or (begins and passage.n in self._asking)
         score += self._mean * (
-            _KIND * (has_kind and question.kind is not None)
+            _KIND * (has_kind and question.kind is not None) * (_BY_CLAUSE if undated else 1.0)
+            - _DENIED * ((question.kind == "time" or question.how_to) and _DENIES.search(text) is not None)
             + _FITS * fits
             + _TITLED * len(title & question.words) ** 2 / max(1, len(title))
             + max(_FIRST * max(first, headed), _DEFINES * (self._defines(text) if question.defines else 0.0))
@@ -208,14 +250,17 @@ class Quotations(Relevance):
             + _SIGNED * signed
             + _COUNTED * (bool(question.counts and digits) and not row and self.counted(digits, text))
             + _REASON * (question.why and _BECAUSE.search(text) is not None)
-            + _STEPS * ((question.how_to and len(lines) > 1) or (question.code and _are_code(lines)))
+            + _STEPS * ((question.how_to and _are_steps(lines)) or (question.code and _are_code(lines)))
             - _SECOND * max(0, end - start - 1)
             + _PROSE
             * (statements[start].kind == "prose" and is_sentence(said_here[-1].text if said_here else ""))
         )
         every = own | passage.context | frozenset[str]().union(*(each.words for each in lines))
-        said = self._shared(sought, every)
-        other = self._subjects and not any(subject <= meaning(every) for subject in self._subjects)
+        if row:  # it says something about its page's subject
+            every |= self._leads[passage.n].words
+        said = self._with_measured(self._shared(sought, every), sought, text)
+        named = not self._subjects or any(subject <= meaning(every) for subject in self._subjects)
+        other = not named or self._is_other_row(index) or self._asks_for_another(passage.heading)
         # A word that no page has may be the very thing that is asked for.
         sure = titled or question.names or sought <= self._known or len(sought) > _SHORT
         clear = signed or len(said) >= (_LEAST_CLEAR if sure else _LEAST_CLEAR_UNKNOWN) * len(sought)
@@ -227,7 +272,7 @@ class Quotations(Relevance):
             tuple(each.text for each in said_here),
             lines,
             score * (_OTHER if other else 1.0) / (1.0 + _PLACE * list(self._leads).index(passage.n)),
-            has_kind and (share == 1.0 or (fits and clear)),
+            has_kind and not self._is_other_row(index) and (share == 1.0 or (fits and clear)),
             signed or (has_kind and fits and not question.words - self._shared(question.words, every)),
         )
 
@@ -270,6 +315,11 @@ def _lines(statements: list[Statement], start: int, end: int, code: bool) -> lis
 
 def _indent(line: Statement) -> int:
     return len(line.text) - len(line.text.lstrip())
+
+
+def _are_steps(lines: Sequence[Statement]) -> bool:
+    """Whether lines are a list of things to do, and not one of terms with what each means."""
+    return len(lines) > 1 and not all(_TERM.match(each.text) for each in lines)
 
 
 def _are_code(lines: Sequence[Statement]) -> bool:

@@ -12,10 +12,12 @@ import re
 from collections import Counter
 from collections.abc import Sequence, Set
 
+import msgspec
+
 from gateway.ask.checking.evidence import SAME_AS, Evidence, EvidencePassage, Statement, meaning
 from gateway.ask.checking.question import read_question, same_word, translated
 from gateway.ask.text.passages import CELLS
-from gateway.ask.text.synonyms import measured, synonymous
+from gateway.ask.text.synonyms import PAID_FOR, measured, synonymous
 from gateway.ask.text.wording import row_signs
 from gateway.ask.text.words import asks_more, asks_the_same, content_words, features
 
@@ -36,8 +38,23 @@ _YEAR = re.compile(
 )
 _NUMBER = re.compile(
     r"[0-9]|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|"
-    r"twenty|thirty|fou?rty|fifty|sixty|seventy|eighty|ninety|dozen|hundred|thousand|million|"
+    r"twenty|thirty|fou?rty|fifty|sixty|seventy|eighty|ninety|dozen|hundred|thousand|million|[0-9]+(?:st|nd|rd|th)|"
+    r"third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|"
     r"một|hai|ba|bốn|sáu|bảy|tám|chín|mười)\b",
+    re.I,
+)
+_DATE = re.compile(
+    rf"{_YEAR.pattern}"
+    r"|\b(?:[01]?[0-9]|2[0-3])[:.][0-5][0-9]\b|\b[0-9]{1,2} ?[ap]\.?m\b|\b[0-9]{1,2}(?:st|nd|rd|th)\b"
+    r"|\b(?:(?:mon|tues|wednes|thurs|fri|satur|sun)days?|january|february|march|april|may|june|july|august|september"
+    r"|october|november|december|spring|summer|autumn|winter|noon|midnight|mornings?|afternoons?|evenings?|nights?"
+    r"|days?|weeks?|months?|hours?|minutes?|daily|weekly|monthly|yearly|annually|today|tomorrow"
+    r"|tháng|ngày|tuần|giờ|sáng|trưa|chiều|tối|đêm|mùa|năm [0-9])\b",
+    re.I,
+)
+_CLAUSE_OF_TIME = re.compile(
+    r"\b(?:after(?:wards)?|before|until|till|since|once|when(?:ever)?|as soon as|as long as|if|while|during|always"
+    r"|never|khi|trước|sau)\b",
     re.I,
 )
 _NONE = re.compile(r"\b(?:infinite(?:ly)?|unlimited|single|no|none|both)\b", re.I)
@@ -54,7 +71,7 @@ ABOUT_TEXT = re.compile(
 )
 _SENTENCE_END = re.compile(r"[.?!…:。][\"'”’)\]]*\s*\Z")
 _CAPTION = re.compile(r"(?:figure|fig\.|table|example|listing) [0-9]", re.I)
-_PRICE = re.compile(r"[$€£¥]|\bfree(?: of charge)?\b|\bgratis\b", re.I)
+_PRICE = re.compile(rf"[$€£¥]|\bfree(?: of charge)?\b|\bgratis\b|{PAID_FOR}", re.I)
 _UTMOST = re.compile(
     r"\b(?:most|least|best|worst|only|first|last|top|max\w*|min\w*|mostly|usually|than|more|less|\w{2,}est)\b",
     re.I,
@@ -83,9 +100,16 @@ class Relevance:
                 self.question, read_question(" ".join(terms), known, frozenset()), known
             )
         other = self.question.words - self.question.names.keys()
-        self._asked_as = {word: asked for asked in other for word in known if synonymous(word, asked)} | {
-            word: asked for asked in self.question.words for word in known if same_word(word, asked)
-        }
+        self._asked_as: dict[
+            str, set[str]
+        ] = {}  # the words of the question that a word of the pages stands for
+        for word in known:
+            asked = {each for each in other if synonymous(word, each)}
+            asked |= {each for each in self.question.words if same_word(word, each)}
+            if asked:
+                self._asked_as[word] = asked
+        if self.question.kind == "person" and self.question.words in evidence.titles.values():
+            self.question = msgspec.structs.replace(self.question, kind=None)  # "Who is the hollow stag?"
         self.compared = self._titles_compared()
         self._subjects = {
             title for title in evidence.titles.values() if title and title <= self.question.words
@@ -107,12 +131,12 @@ class Relevance:
         sections: dict[tuple[int, int], int] = {}  # the first passage of each
         for index, each in enumerate(evidence.passages):
             sections.setdefault((each.n, each.section), index)
-        asked = frozenset(content_words(text))
+        stems = frozenset(content_words(text))
         self._headed = {
-            index for index in sections.values() if asks_the_same(asked, evidence.passages[index].heading)
+            index for index in sections.values() if asks_the_same(stems, evidence.passages[index].heading)
         }
-        self._asking = {n for n, name in evidence.names.items() if asks_the_same(asked, name)} or {
-            n for n, name in [*evidence.names.items()][:1] if asks_more(asked, name)
+        self._asking = {n for n, name in evidence.names.items() if asks_the_same(stems, name)} or {
+            n for n, name in [*evidence.names.items()][:1] if asks_more(stems, name)
         }
         self._unknown_signs = {
             sign for sign in self.question.signs if not any(sign in each.text for each in evidence.passages)
@@ -188,9 +212,8 @@ class Relevance:
         if sought <= _VERBS and self.has_kind(passage.text, passage.n):
             return 1.0
         found = self._shared(sought, every)
-        missing = sought - found
-        if len(missing) == 1 and any(measured(word, passage.text) for word in missing):
-            found = sought
+        if len(sought - found) == 1:
+            found = self._with_measured(found, sought, passage.text)
         share = len(found) / len(sought)
         # A word that no page has weighs most: "based on chess" is not answered by what another thing is based on.
         weighed = sum(map(self._weights.__getitem__, found)) / sum(map(self._weights.__getitem__, sought))
@@ -201,7 +224,10 @@ class Relevance:
 
     def _shared(self, words: Set[str], every: frozenset[str]) -> frozenset[str]:
         """Those ``words`` of the question that are among ``every`` one of a text."""
-        return frozenset(words & {self._asked_as[word] for word in every if word in self._asked_as})
+        return frozenset(words & set[str]().union(*(self._asked_as.get(word, ()) for word in every)))
+
+    def _with_measured(self, found: frozenset[str], sought: frozenset[str], text: str) -> frozenset[str]:
+        return found | {word for word in sought - found if measured(word, text)}
 
     def counted(self, numbers: Set[str], statement: str) -> bool:
         """Whether a statement has one of the numbers before what the question counts; rows pass."""
@@ -211,7 +237,11 @@ class Relevance:
         for place, word in enumerate(content_words(statement)):
             if word.isdigit():
                 last, at = word, place
-            elif last in numbers and place - at <= _NEAR and self._asked_as.get(word) == self.question.counts:
+            elif (
+                last in numbers
+                and place - at <= _NEAR
+                and self.question.counts in self._asked_as.get(word, ())
+            ):
                 return True
         return False
 
@@ -220,7 +250,8 @@ class Relevance:
         titles = self._evidence.titles
         titled = any(title <= self.question.words for title in titles.values())
         here = titles[n] <= self.question.words or not titled
-        return here and bool(self.question.signs & row_signs(line))
+        row = row_signs(line)
+        return here and bool(self.question.signs & row or (titled and self.question.ordinals & row))
 
     def _sought(self, n: int) -> frozenset[str]:
         return self.question.words - self.question.names.keys() - self._evidence.titles[n]
@@ -241,6 +272,8 @@ class Relevance:
         match self.question.kind:
             case "year":
                 return _YEAR.search(text) is not None
+            case "time":
+                return self.dated(text) or _CLAUSE_OF_TIME.search(text) is not None
             case "number" if self.question.price:
                 return _PRICE.search(text) is not None or bool(
                     _NUMBER.search(text) and self._shared(self.question.price, meaning(content_words(text)))
@@ -253,6 +286,10 @@ class Relevance:
                 named = features(text, self._evidence.ordinary).names - known
                 return bool(named) and _PERSON.search(text) is not None
         return True
+
+    def dated(self, text: str) -> bool:
+        """Whether a text tells a time by itself, and not only by what happens then."""
+        return _DATE.search(text) is not None
 
     def takes_up(self, text: str, n: int) -> bool:
         """Whether a text about page ``n`` has a name of the question, and a word that is asked for beside it."""

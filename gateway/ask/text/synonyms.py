@@ -113,7 +113,7 @@ free gratis nothing
 retire retired pensioner pension senior elderly
 daughter son kid child junior
 teenager youth junior
-student pupil studies studying
+student pupil study studies studying
 father mother parent dad mum mom
 marry married marriage wedding
 baby birth newborn pregnant
@@ -192,6 +192,21 @@ frequency often
 colour color
 additional extra more
 unused left carry
+wrong incorrect mistype mistyped mistake invalid
+try attempt tries
+improve upgrade enhance strengthen
+weak weakness vulnerable vulnerability
+defeat beat kill fight
+music composer composed soundtrack song
+film movie
+theft thief steal robbery
+fix solve mend troubleshoot
+crash freeze hang stuck
+attach attachment
+probation trial
+canteen cafeteria
+voice dub speak
+reward prize
 """.strip().splitlines()
 
 
@@ -212,6 +227,11 @@ _SYNONYMS, _WORDS = _grouped()
 _NUMERAL = (
     r"(?:[0-9]|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|hundred|thousand|million)\b)[\s-]*"
 )
+# What is paid in any coin: "for 500 embers", not "for 3 days".
+PAID_FOR = (
+    r"\bfor [0-9][0-9.,]* (?!(?:seconds?|minutes?|hours?|days?|nights?|weeks?|months?|years?|people|persons|players|"
+    r"times|percent)\b)[^\W\d_]+"
+)
 # What a word asks for is told by units and the like: "54 megabits per second" says how fast something is.
 _MEASURES = tuple(
     (frozenset(map(stem, words.split())), re.compile(pattern, re.I))
@@ -223,7 +243,7 @@ _MEASURES = tuple(
         ("frequency band", r"[0-9]\s?[kmgt]?hz\b|\bhertz\b"),
         (
             "cost price expensive cheap pay",
-            r"[$€£¥]\s?[0-9]|[0-9]\s?(?:[$€£¥]|dollars?|euros?|pounds|cents)\b",
+            rf"[$€£¥]\s?[0-9]|[0-9]\s?(?:[$€£¥]|dollars?|euros?|pounds|cents)\b|{PAID_FOR}",
         ),
         (
             "far apart distance wide tall high deep height width depth thick",

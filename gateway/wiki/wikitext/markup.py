@@ -22,11 +22,10 @@ _IN_PARENTHESES = re.compile(r"\s{0,8}\([^()]{0,200}\)$")
 
 
 def drop_templates(text: str) -> str:
-    """Drop ``{{templates}}`` and ``{{{parameters}}}``, also nested ones, but keep an infobox as rows, and text in boxes.
+    """Drop ``{{templates}}`` and ``{{{parameters}}}``, also nested ones, but keep an infobox as rows, and shown text.
 
-       Unmatched braces stay.
-    Braces pair as in MediaWiki's preprocessor: a closing run takes three of the innermost opening run when both
-       have three, else two. ``{{!}}`` and ``{{=}}`` become the characters that they name.
+    Unmatched braces stay. Braces pair as in MediaWiki's preprocessor: a closing run takes three of the innermost
+    opening run when both have three, else two. ``{{!}}`` and ``{{=}}`` become the characters that they name.
     """
     text = text.replace("{{!}}", "|").replace("{{=}}", "=")
     spans: list[tuple[int, int]] = []  # of complete templates, in the order of their ends
@@ -94,7 +93,10 @@ def _give_up(frames: list[_Frame]) -> str:
 
 
 def _without(text: str, spans: list[tuple[int, int]]) -> str:
-    """The text outside the spans, with infoboxes as rows and shown text. Each span contains or follows those that end before it."""
+    """The text outside the spans, with infoboxes as rows and shown text.
+
+    Each span contains or follows those that end before it.
+    """
     outer: list[tuple[int, int]] = []
     for span in spans:
         while outer and outer[-1][0] >= span[0]:
