@@ -12,6 +12,7 @@ import structlog
 
 from gateway.ask.background.draft import RetrievedPage
 from gateway.ask.journal import Journal
+from gateway.ask.text.regional import other_expressions
 from gateway.ask.text.synonyms import other_words
 from gateway.ask.text.words import content_words, tokens
 from gateway.base.aio import side_by_side, stop
@@ -170,7 +171,7 @@ class Retrieval:
 
     async def _wider(self, question: str) -> list[str]:
         """Titles of pages with other words that say about the same; none where that search fails."""
-        others = other_words(_telling(question))
+        others = other_words(_telling(question)) + other_expressions(question)
         if not others:
             return []
         found = await self._searched(self._wiki.search_text, " ".join([question, *others]))

@@ -72,8 +72,9 @@ class AnswerChecker:
 
     A supported sentence is beside the point if its source answers much less well than the best quotation, or, for a
     ``doubtful`` question, if it takes up none of the question's words. An answer of such sentences, or without a
-    supported one, is replaced by the quotation, if that answers clearly. Where ``refusals_stand``, the model's own
-    refusal is replaced only by a quotation with all of the question's words.
+    supported one, is replaced by the quotation, if that answers clearly, and one of such sentences also by a quotation
+    that has most of the question's words. Where ``refusals_stand``, the model's own refusal is replaced only by a
+    quotation with all of the question's words.
     """
 
     def __init__(
@@ -90,7 +91,7 @@ class AnswerChecker:
         self._refusals_stand = refusals_stand
         self._relevance = Quotations(question, evidence, terms)
         found = self._relevance.quotes() if question and not doubtful else []
-        self._found = found
+        self._near = found if all(quote.near for quote in found) else []
         self.quotes = found if all(quote.clear for quote in found) else []
         self._least = LEAST_POINT * found[0].score if found else 0.0
         self._splitter = Splitter()
@@ -140,8 +141,8 @@ class AnswerChecker:
             self.quotes = []
         if self.quotes:
             self._quote(self.quotes)
-        elif any(each.aside for each in held) and self._found:
-            self._quote(self._found)
+        elif any(each.aside for each in held) and self._near:
+            self._quote(self._near)
         else:
             self.answer = REFUSAL
         return self.answer

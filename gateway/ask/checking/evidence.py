@@ -19,6 +19,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from gateway.ask.text.passages import CELLS, Passage, TextKind, text_units
+from gateway.ask.text.regional import as_in_one_region
 from gateway.ask.text.sentences import MARKER
 from gateway.ask.text.words import (
     Features,
@@ -305,6 +306,7 @@ def as_meant(text: str) -> str:
 
     A 2d grid has 2 dimensions, and £5 are pounds.
     """
+    text = as_in_one_region(text)
     for sign, name in _CURRENCIES:
         text = sign.sub(name, text)
     text = _NOT_ALLOWED.sub("forbidden", text)

@@ -157,6 +157,7 @@ _ASKING = frozenset(
         add now new today currently good purpose people thing something someone mistake per
         anything everything stuff anymore anyway lot bit want possible able ever maybe really
         let take get keep
+        lâu xa thế nào
         """.split(),  # noqa: SIM905
     )
 )

@@ -32,6 +32,7 @@ _OTHER = 0.75
 # Of the best score, for a sentence that answers about as well, and for a clear quotation beside one that is not.
 LEAST_POINT, _LEAST_CHOSEN = 0.9, 0.8
 _LEAST_CLEAR, _LEAST_CLEAR_UNKNOWN = 0.5, 0.66  # of the words that are asked for
+_LEAST_NEAR = 0.6  # of all words
 _SHORT = 4  # words of a question that needs nearly all of them
 _MOST_LISTED = 5  # pages that answer a question for several
 _LONGEST, _LONGEST_LIST = 400, 1000  # characters of a quotation
@@ -52,8 +53,8 @@ _BECAUSE = re.compile(
 class Quote(Struct, frozen=True):
     """Sentences of page ``n``, word for word, from the evidence's passage of that index.
 
-    ``lines`` are a list, or lines of code or a table after a colon. ``clear`` if the sentences answer the question, and
-    ``complete`` if they have all of its words.
+    ``lines`` are a list, or lines of code or a table after a colon. ``clear`` if the sentences answer the question,
+    ``complete`` if they have all of its words, and ``near`` if they have most: then they are better than others.
     """
 
     n: int
@@ -65,6 +66,7 @@ class Quote(Struct, frozen=True):
     score: float
     clear: bool
     complete: bool
+    near: bool = False
 
 
 class Quotations(Relevance):
@@ -75,7 +77,7 @@ class Quotations(Relevance):
         # How many words of the question begin each row, and the most by table.
         self._keyed = [
             len(self._shared(self.question.words, meaning(content_words(each.text.partition(CELLS)[0]))))
-            if each.header
+            if each.header not in ("", each.text)
             else 0
             for each in evidence.passages
         ]
@@ -274,6 +276,9 @@ class Quotations(Relevance):
             score * (_OTHER if other else 1.0) / (1.0 + _PLACE * list(self._leads).index(passage.n)),
             has_kind and not self._is_other_row(index) and (share == 1.0 or (fits and clear)),
             signed or (has_kind and fits and not question.words - self._shared(question.words, every)),
+            has_kind
+            and not other
+            and len(self._shared(question.words, every)) >= _LEAST_NEAR * len(question.words),
         )
 
 
