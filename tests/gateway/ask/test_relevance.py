@@ -370,10 +370,13 @@ def test_a_question_in_everyday_words_finds_the_answer_below_its_heading(questio
     ("question", "kind"),
     [
         ("How much is it per year?", "number"),
-        ("What does a year in the club cost?", None),
+        ("What does a year in the club cost?", "number"),
+        ("What is the distance of the race?", "number"),
         ("In which year was it founded?", "year"),
-        ("When do courses for people who never rowed start?", None),
+        ("When do courses for people who never rowed start?", "time"),
         ("Who is in charge of the hall?", "person"),
+        ("Who is the data protection officer?", "person"),
+        ("Who is Mia Berg?", None),
     ],
 )
 def test_the_kind_of_thing_that_is_asked_for(question: str, kind: str | None) -> None:

@@ -13,6 +13,8 @@ MILL = Page(
         Section("", "", 1, "The tin mill was built by Ada Voss in 1871. It crushed ore.\n\nIt stood near Holm. "
                 "A weir fed it. The wheel was wooden. Repairs were rare. In 1904 the mill won the Silver Plate."),
         Section("Crew", "Crew", 2, "Name | Task\nPer Lund | smith\nIda Berg | clerk"),
+        Section("Wages", "Wages", 2, "Name | Task | Wage\nA | a | 1\nB | b | 2\nC | c | 4\n"
+                "Olaf Ek | miller | 3 crowns"),
     ],
 )  # fmt: skip
 WEIR = Page("Holm weir", 2, "u", [Section("", "", 1, "The weir was finished in 1869 by Ola Dahl.")])
@@ -32,6 +34,7 @@ WEIR = Page("Holm weir", 2, "u", [Section("", "", 1, "The weir was finished in 1
         # Both parts stand on the page, but not together.
         ("In 1904 the mill of Ada Voss won the Silver Plate. [1]", Judged(1, 0, 1, 0)),
         ("In the crew, Per Lund was the smith. [1]", Judged(1, 1, 1, 1)),
+        ("Olaf Ek – Task: miller; Wage: 3 crowns [1]", Judged(1, 1, 1, 1)),  # under its columns' names
         # The second citation adds nothing; each of the two in the next answer is needed.
         ("The tin mill was built by Ada Voss in 1871. [1][2]", Judged(1, 1, 2, 1)),
         ("Built in 1871 by Ada Voss, the mill followed the weir of 1869 by Ola Dahl. [1] [2]", Judged(1, 1, 2, 2)),

@@ -1,0 +1,118 @@
+"""Questions as people ask small wikis: tables, FAQ headings, times, prices, and the words of a region."""
+
+from __future__ import annotations
+
+import pytest
+
+from gateway.ask.checking.citations import REFUSAL
+from gateway.ask.text.regional import as_in_one_region, other_expressions
+from gateway.wiki.source import Page
+from tests.gateway.ask.helpers import Asked, MemoryWiki, Model, page
+from tests.gateway.ask.test_relevance import relevance
+
+PATCHES = page(
+    "Patch notes",
+    "",
+    (
+        "Versions",
+        "Version | Date | Changes\n1.0 | 14 October 2021 | Release\n1.1 | 2 November 2021 | Saves mended\n"
+        "1.3 | 8 June 2022 | Photo mode",
+    ),
+)
+TRAILER = page(
+    "Trailer FAQ",
+    "",
+    ("Can I borrow the trailer?", "Yes, with a licence of class BE."),
+    ("How fast may I drive?", "80 km/h, on motorways too."),
+)
+RELICS = page(
+    "Saint's finger",
+    "A relic that heals.\n\nNo. | Location | How to get it\n4 | Glass Desert | in a caravan\n"
+    "5 | Ironroot Mine | in a chest",
+)
+PAY = page("Pay", "Exams are paid when you pass. Pay arrives on the 25th of each month.")
+GATES = page("Gates", "You can't travel fast from the peak. Fast travel begins when the stag is beaten.")
+SHOP = page("Shop", "A mask is made of wax. The mask can be changed by the smith for 500 embers.")
+SOFTWARE = page(
+    "Software", "Others are requested in the portal. Requests up to £200 are approved by Ada Voss."
+)
+HOUSE = page("House", "The house in Hexby has two rooms and a canteen. The rooms are warm.")
+THEFT = page(
+    "Phones", "Everybody has a phone.", ("Stolen or lost", "1. Ring the provider.\n2. Tell the police.")
+)
+
+
+async def answer(question: str, reply: str, *pages: Page) -> str:
+    return (await Asked(Model("[]", reply), MemoryWiki(*pages)).ask(question)).answer
+
+
+async def test_a_row_is_quoted_with_the_names_of_its_columns() -> None:
+    quoted = 'The page "Patch notes" says: 1.3 – Date: 8 June 2022; Changes: Photo mode [1]'
+    assert await answer("When did patch 1.3 come out?", REFUSAL, PATCHES) == quoted
+
+
+async def test_a_row_about_another_thing_gives_way() -> None:
+    said = await answer("When did patch 1.3 come out?", "1.0 | 14 October 2021 | Release [1]", PATCHES)
+    assert said.startswith('The page "Patch notes" says: 1.3 – Date: 8 June 2022')
+
+
+async def test_a_row_that_the_model_copies_has_the_names_of_its_columns() -> None:
+    said = await answer("When did patch 1.3 come out?", "1.3 | 8 June 2022 | Photo mode [1]", PATCHES)
+    assert said == "1.3 – Date: 8 June 2022; Changes: Photo mode [1]"
+
+
+async def test_an_answer_to_another_question_of_the_faq_gives_way() -> None:
+    question = "What driving licence do I need for towing the trailer?"
+    said = await answer(question, "How fast may I drive?: 80 km/h, on motorways too. [1]", TRAILER)
+    assert said == (
+        'The page "Trailer FAQ" says under "Can I borrow the trailer?": Yes, with a licence of class BE. [1]'
+    )
+
+
+@pytest.mark.parametrize(
+    ("question", "pages", "quoted"),
+    [
+        ("Where is the fifth saint's finger?", RELICS, "5 | Ironroot Mine | in a chest"),
+        ("When do I get paid?", PAY, "Pay arrives on the 25th of each month."),
+        ("When can I travel fast?", GATES, "Fast travel begins when the stag is beaten."),
+        (
+            "How much does it cost to change the mask?",
+            SHOP,
+            "The mask can be changed by the smith for 500 embers.",
+        ),
+        (
+            "Who has to approve software that costs more than 200 pounds?",
+            SOFTWARE,
+            "Requests up to £200 are approved by Ada Voss.",
+        ),
+    ],
+)
+def test_what_is_quoted(question: str, pages: Page, quoted: str) -> None:
+    (quote,) = relevance(question, pages).quotes()
+    assert quote.clear and quoted in quote.statements
+
+
+def test_what_to_do_asks_for_the_steps() -> None:
+    (quote,) = relevance("someone stole my phone, what now?", THEFT).quotes()
+    assert [each.text for each in quote.lines] == ["1. Ring the provider.", "2. Tell the police."]
+
+
+def test_a_thing_that_no_page_has_is_not_there() -> None:
+    assert relevance("Is there a gym in the Hexby house?", HOUSE).hopeless == "no page has `gym`"
+    assert not relevance("Is there a canteen in the Hexby house?", HOUSE).hopeless
+
+
+async def test_a_sentence_beside_the_point_is_no_answer_where_the_pages_have_none() -> None:
+    assert (
+        await answer("How many windows do the warm rooms have?", "The rooms are warm. [1]", HOUSE) == REFUSAL
+    )
+
+
+def test_words_of_another_region() -> None:
+    assert as_in_one_region("Dưa chuột bị đắng") == "dưa leo bị đắng"
+    assert as_in_one_region("email by laptop") == "email by laptop"
+    assert other_expressions("dưa leo bị đắng là vì sao") == ["dưa chuột"]
+    page_ = page("Dưa leo", "Dưa leo cần giàn cao 1,8 m.", ("Bệnh", "Quả đắng do thiếu nước."))
+    assert relevance("dưa chuột bị đắng là vì sao", page_).quotes()[0].statements == (
+        "Quả đắng do thiếu nước.",
+    )
