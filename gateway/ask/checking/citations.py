@@ -139,10 +139,13 @@ class AnswerChecker:
         refused = self._refusals_stand and any(each.checked.verdict == "refusal" for each in held)
         if refused and not all(quote.complete for quote in self.quotes):
             self.quotes = []
+        beside = not self._doubtful and any(each.aside for each in held)
         if self.quotes:
             self._quote(self.quotes)
-        elif any(each.aside for each in held) and self._near:
+        elif beside and self._near:
             self._quote(self._near)
+        elif beside and self._relevance.question.several:
+            self._emit(held)  # no sentence may have all that is asked for
         else:
             self.answer = REFUSAL
         return self.answer

@@ -9,7 +9,7 @@ from itertools import takewhile
 import msgspec
 from msgspec import Struct
 
-from gateway.ask.checking.evidence import Evidence, Statement, meaning
+from gateway.ask.checking.evidence import Evidence, EvidencePassage, Statement, meaning
 from gateway.ask.checking.question import kind_of
 from gateway.ask.checking.relevance import ABOUT_TEXT, DEFINED, LEAST_SHARE, Relevance, is_sentence
 from gateway.ask.text.passages import CELLS, introduces
@@ -74,17 +74,18 @@ class Quotations(Relevance):
 
     def __init__(self, text: str, evidence: Evidence, terms: Sequence[str] = ()) -> None:
         super().__init__(text, evidence, terms)
-        # How many words of the question begin each row, and the most by table.
-        self._keyed = [
-            len(self._shared(self.question.words, meaning(content_words(each.text.partition(CELLS)[0]))))
-            if each.header not in ("", each.text)
-            else 0
-            for each in evidence.passages
-        ]
-        self._tables: dict[tuple[int, int, str], int] = {}
+        self._keyed = [self._in_first_cell(each) for each in evidence.passages]
+        self._tables: dict[tuple[int, int, str], int] = {}  # the most of a row, by table
         for each, keyed in zip(evidence.passages, self._keyed, strict=True):
             key = each.n, each.section, each.header
             self._tables[key] = max(keyed, self._tables.get(key, 0))
+
+    def _in_first_cell(self, passage: EvidencePassage) -> int:
+        """How many words of the question, beside its page's title, the first cell of a row has."""
+        if passage.header in ("", passage.text):
+            return 0
+        cell = meaning(content_words(passage.text.partition(CELLS)[0]))
+        return len(self._shared(self.question.words - self._evidence.titles[passage.n], cell))
 
     def quotes(self) -> list[Quote]:
         """The sentences that answer best: of one page, or of each page that a question about several names."""
