@@ -131,7 +131,7 @@ class AnswerChecker:
         units = self._splitter.feed(_ellipsis(self._splitter.pending)) if cut else []
         rest = "".join(map(self._show, units + self._splitter.end()))
         if self._held is None:
-            if cut and not self.answer.endswith("…"):  # its last sentence was left out
+            if cut and not MARKER.sub("", self.answer).rstrip().endswith("…"):  # its last sentence was left out
                 self.answer += " …"
                 rest += " …"
             return rest + self._missing(cut)
@@ -196,9 +196,11 @@ class AnswerChecker:
     def _to_the_point(self, checked: Checked) -> bool:
         if self._doubtful:
             return any(self._relevance.takes_up(checked.text, n) for n in checked.pages)
+        single = self._relevance.question.kind is not None
+        lines = [] if single else [each.text for quote in self.quotes for each in quote.lines]
         return any(
             not support.statement
-            or any(support.statement == each.text for quote in self.quotes for each in quote.lines)
+            or support.statement in lines
             or (
                 self._relevance.score(n, support.statement) >= self._least
                 and (not self.quotes or self._relevance.has_kind(support.statement, n))
