@@ -18,11 +18,12 @@ import msgspec
 from msgspec import Struct
 
 from gateway.ask.checking.clean import REMOVED, without_links, without_markup
-from gateway.ask.checking.evidence import ITEM_NUMBER, Backing, Evidence, Support, bare_claim, supporting
+from gateway.ask.checking.evidence import Backing, Evidence, Support, bare_claim, supporting
 from gateway.ask.checking.quotation import LEAST_POINT, Quotations, Quote
+from gateway.ask.checking.shown import header_of, quotations, without_cells, without_colon
 from gateway.ask.text.passages import CELLS
 from gateway.ask.text.sentences import FENCE, MARKER, Splitter, Unit, ends_in_initial
-from gateway.ask.text.words import asks, content_words, features, is_babble, same_words
+from gateway.ask.text.words import content_words, features, is_babble, same_words
 from gateway.base.visible import visible
 
 REFUSAL = "The wiki does not say."
@@ -30,9 +31,7 @@ REFUSAL = "The wiki does not say."
 # Repeated sentences after which an answer ends.
 _MOST_REPEATED = 3
 _LEAST_REMARK = 4  # words of a line that is shown without a source and without a full stop
-_LEAST_NAMED_CELLS = 2  # of a row, for their columns to be named
 _LEAST_CODE = 3  # characters of a line of code that identify its source
-_ANSWERED = re.compile(r"(?<=\w)\?:(?=\s)")  # behind a heading that is a question
 _INLINE_CODE = re.compile(r"`[^`\n]+`")
 _REFUSAL = re.compile(
     r"(?:sorry|unfortunately|hmm|well|nope)?,?\s*(?:the |this |that )?"
@@ -131,7 +130,9 @@ class AnswerChecker:
         units = self._splitter.feed(_ellipsis(self._splitter.pending)) if cut else []
         rest = "".join(map(self._show, units + self._splitter.end()))
         if self._held is None:
-            if cut and not MARKER.sub("", self.answer).rstrip().endswith("…"):  # its last sentence was left out
+            if cut and not MARKER.sub("", self.answer).rstrip().endswith(
+                "…"
+            ):  # its last sentence was left out
                 self.answer += " …"
                 rest += " …"
             return rest + self._missing(cut)
@@ -153,7 +154,7 @@ class AnswerChecker:
     def _quote(self, quotes: Sequence[Quote]) -> None:
         """Answer with quotations alone."""
         self.cited = {quote.n: Support(1.0, quote.section) for quote in quotes}
-        self.answer = "\n".join(map(self._quotation, quotes))
+        self.answer = quotations(quotes, self._evidence)
 
     def _missing(self, cut: bool) -> str:
         """The quotations behind an answer that lacks pages, or half of the steps, that are asked for."""
@@ -173,25 +174,9 @@ class AnswerChecker:
         if not quotes:
             return ""
         self.cited |= {quote.n: Support(1.0, quote.section) for quote in quotes}
-        text = "\n\n" + "\n".join(map(self._quotation, quotes))
+        text = "\n\n" + quotations(quotes, self._evidence)
         self.answer += text
         return text
-
-    def _quotation(self, quote: Quote) -> str:
-        """Words of a page, marked as such. Each line of a list has its marker, code has none."""
-        mark = f" [{quote.n}]"
-        passage = self._evidence.passages[quote.passage]
-        said = "".join(f" {_plain(_without_cells(each, passage.header))}{mark}" for each in quote.statements)
-        heading = _plain(passage.heading)
-        headed = asks(passage.heading) or (quote.lines and not said)
-        under = f' under "{heading}"' if heading and headed else ""
-        text = f'The page "{_plain(self._evidence.names[quote.n])}" says{under}:{said}'
-        lines = [without_links(without_markup(visible(each.text), True), (), True) for each in quote.lines]
-        if lines and quote.lines[0].kind == "code":
-            lines = ["```", *lines, "```"]
-        elif quote.lines:
-            lines = [line + mark for line in lines]
-        return "\n".join([text, *lines])
 
     def _to_the_point(self, checked: Checked) -> bool:
         if self._doubtful:
@@ -239,15 +224,12 @@ class AnswerChecker:
     def _readable(self, checked: Checked) -> str:
         """The text of a checked sentence; a table's row has the names of its columns."""
         if CELLS not in checked.text or not checked.pages:
-            return _ANSWERED.sub("?", checked.text)
+            return without_colon(checked.text)
         said, marked = _take_markers(checked.text)
-        headers = (
-            passage.header
-            for n, support in checked.pages.items()
-            for passage in self._evidence.passages
-            if passage.n == n and any(each.text == support.statement for each in passage.statements)
+        sources = {n: support.statement for n, support in checked.pages.items()}
+        return (
+            without_cells(said, header_of(sources, self._evidence)) + " " + "".join(f"[{n}]" for n in marked)
         )
-        return _without_cells(said, next(headers, "")) + " " + "".join(f"[{n}]" for n in marked)
 
     def _place(self, shown: ShownUnit) -> str:
         """Emit a checked unit, or hold it until a supported one is to the point."""
@@ -337,25 +319,6 @@ class AnswerChecker:
         key = same_words(bare_claim(unit.body))
         self._said[key] += 1
         return self._said[key] > (1 if " " in key else _MOST_REPEATED)
-
-
-def _without_cells(line: str, header: str = "") -> str:
-    """A line without the signs of a list or a table. The cells of a row have their columns' names."""
-    first, *others = ITEM_NUMBER.sub("", line).split(CELLS)
-    if not others:
-        return first
-    first = first.rstrip(".") or first
-    columns = header.split(CELLS)[1:]
-    if len(others) < _LEAST_NAMED_CELLS or len(columns) != len(others) or line == header:
-        return f"{first}: {', '.join(others)}"
-    named = "; ".join(
-        f"{column}: {cell}" for column, cell in zip(columns, others, strict=True) if cell.strip()
-    )
-    return f"{first} – {named}"
-
-
-def _plain(text: str) -> str:
-    return without_links(without_markup(" ".join(visible(text).split())), ())
 
 
 def is_refusal(text: str) -> bool:

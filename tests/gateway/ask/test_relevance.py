@@ -366,23 +366,6 @@ def test_a_question_in_everyday_words_finds_the_answer_below_its_heading(questio
     assert quote.clear and quote.statements == (quoted,)
 
 
-@pytest.mark.parametrize(
-    ("question", "kind"),
-    [
-        ("How much is it per year?", "number"),
-        ("What does a year in the club cost?", "number"),
-        ("What is the distance of the race?", "number"),
-        ("In which year was it founded?", "year"),
-        ("When do courses for people who never rowed start?", "time"),
-        ("Who is in charge of the hall?", "person"),
-        ("Who is the data protection officer?", "person"),
-        ("Who is Mia Berg?", None),
-    ],
-)
-def test_the_kind_of_thing_that_is_asked_for(question: str, kind: str | None) -> None:
-    assert relevance(question).question.kind == kind
-
-
 def test_a_word_that_no_page_has_is_not_answered_by_the_title_beside_it() -> None:
     rice = page("Brown rice", "Brown rice is sown in May. Brown rice needs water.")
     assert relevance("How many calories does brown rice have?", rice).doubtful

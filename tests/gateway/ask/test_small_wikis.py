@@ -92,6 +92,23 @@ def test_what_is_quoted(question: str, pages: Page, quoted: str) -> None:
     assert quote.clear and quoted in quote.statements
 
 
+@pytest.mark.parametrize(
+    ("question", "kind"),
+    [
+        ("How much is it per year?", "number"),
+        ("What does a year in the club cost?", "number"),
+        ("What is the distance of the race?", "number"),
+        ("In which year was it founded?", "year"),
+        ("When do courses for people who never rowed start?", "time"),
+        ("Who is in charge of the hall?", "person"),
+        ("Who is the data protection officer?", "person"),
+        ("Who is Mia Berg?", None),
+    ],
+)
+def test_the_kind_of_thing_that_is_asked_for(question: str, kind: str | None) -> None:
+    assert relevance(question).question.kind == kind
+
+
 def test_what_to_do_asks_for_the_steps() -> None:
     (quote,) = relevance("someone stole my phone, what now?", THEFT).quotes()
     assert [each.text for each in quote.lines] == ["1. Ring the provider.", "2. Tell the police."]

@@ -1,0 +1,71 @@
+"""How words of the pages are shown: quotations with their source, and the rows of tables as sentences."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from gateway.ask.checking.clean import without_links, without_markup
+from gateway.ask.checking.evidence import ITEM_NUMBER, Evidence
+from gateway.ask.checking.quotation import Quote
+from gateway.ask.text.passages import CELLS
+from gateway.ask.text.words import asks
+from gateway.base.visible import visible
+
+_LEAST_NAMED_CELLS = 2  # of a row, for their columns to be named
+_ANSWERED = re.compile(r"(?<=\w)\?:(?=\s)")  # behind a heading that is a question
+
+
+def quotations(quotes: Sequence[Quote], evidence: Evidence) -> str:
+    return "\n".join(_quotation(quote, evidence) for quote in quotes)
+
+
+def _quotation(quote: Quote, evidence: Evidence) -> str:
+    """Words of a page, marked as such. Each line of a list has its marker, code has none."""
+    mark = f" [{quote.n}]"
+    passage = evidence.passages[quote.passage]
+    said = "".join(f" {_plain(without_cells(each, passage.header))}{mark}" for each in quote.statements)
+    heading = _plain(passage.heading)
+    headed = asks(passage.heading) or (quote.lines and not said)
+    under = f' under "{heading}"' if heading and headed else ""
+    text = f'The page "{_plain(evidence.names[quote.n])}" says{under}:{said}'
+    lines = [without_links(without_markup(visible(each.text), True), (), True) for each in quote.lines]
+    if lines and quote.lines[0].kind == "code":
+        lines = ["```", *lines, "```"]
+    elif quote.lines:
+        lines = [line + mark for line in lines]
+    return "\n".join([text, *lines])
+
+
+def without_cells(line: str, header: str = "") -> str:
+    """A line without the signs of a list or a table. The cells of a row have their columns' names."""
+    first, *others = ITEM_NUMBER.sub("", line).split(CELLS)
+    if not others:
+        return first
+    first = first.rstrip(".") or first
+    columns = header.split(CELLS)[1:]
+    if len(others) < _LEAST_NAMED_CELLS or len(columns) != len(others) or line == header:
+        return f"{first}: {', '.join(others)}"
+    named = zip(columns, others, strict=True)
+    return f"{first} – {'; '.join(f'{column}: {cell}' for column, cell in named if cell.strip())}"
+
+
+def header_of(sources: Mapping[int, str], evidence: Evidence) -> str:
+    """The header of the table that has a page's statement as a row, or ""."""
+    return next(
+        (
+            passage.header
+            for passage in evidence.passages
+            if any(each.text == sources.get(passage.n) for each in passage.statements)
+        ),
+        "",
+    )
+
+
+def without_colon(text: str) -> str:
+    """A sentence in which no colon follows the question above its answer."""
+    return _ANSWERED.sub("?", text)
+
+
+def _plain(text: str) -> str:
+    return without_links(without_markup(" ".join(visible(text).split())), ())
