@@ -266,6 +266,8 @@ class Quotations(Relevance):
         other = not named or self._is_other_row(index) or self._asks_for_another(passage.heading)
         # A word that no page has may be the very thing that is asked for.
         sure = titled or question.names or sought <= self._known or len(sought) > _SHORT
+        # The items of a list are told apart: one without the question's words says nothing about them.
+        whole_passage = not sought or bool(said) or statements[start].kind != "list" or start == end
         clear = signed or len(said) >= (_LEAST_CLEAR if sure else _LEAST_CLEAR_UNKNOWN) * len(sought)
         return Quote(
             passage.n,
@@ -275,7 +277,9 @@ class Quotations(Relevance):
             tuple(each.text for each in said_here),
             lines,
             score * (_OTHER if other else 1.0) / (1.0 + _PLACE * list(self._leads).index(passage.n)),
-            has_kind and not self._is_other_row(index) and (share == 1.0 or (fits and clear)),
+            has_kind
+            and not self._is_other_row(index)
+            and ((share == 1.0 and whole_passage) or (fits and clear)),
             signed or (has_kind and fits and not question.words - self._shared(question.words, every)),
             has_kind
             and not other

@@ -119,6 +119,12 @@ def test_a_thing_that_no_page_has_is_not_there() -> None:
     assert not relevance("Is there a canteen in the Hexby house?", HOUSE).hopeless
 
 
+def test_an_item_of_a_list_says_nothing_about_another() -> None:
+    week = ("First week", "- Wednesday: CargoBook basics\n- Friday: lunch with the managing director")
+    joining = page("Joining", "Your buddy meets you.", week)
+    assert not any(quote.clear for quote in relevance("Who is the managing director?", joining).quotes())
+
+
 async def test_a_sentence_beside_the_point_is_no_answer_where_the_pages_have_none() -> None:
     assert (
         await answer("How many windows do the warm rooms have?", "The rooms are warm. [1]", HOUSE) == REFUSAL
