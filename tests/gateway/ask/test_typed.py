@@ -88,7 +88,9 @@ async def test_a_heading_that_asks_the_question_leads_to_its_answer() -> None:
     )
     flow = Asked(Model(["Club"], REFUSAL), MemoryWiki(club), defaults=FlowDefaults(refuses_often=True))
     answer = (await flow.ask("how do i become a member of the club")).answer
-    assert answer.startswith('The page "Club" says: Send a letter to the treasurer. [1]')
+    assert answer.startswith(
+        'The page "Club" says under "How can I become a member of the club?": Send a letter to the treasurer. [1]'
+    )
 
 
 async def test_a_question_for_a_reason_gets_one() -> None:
@@ -303,7 +305,10 @@ async def test_pages_whose_titles_are_questions(question: str, answer: str) -> N
 async def test_a_row_answers_about_its_first_cell() -> None:
     rows = "Skill | First needed | Second needed\nFlying | Sailing | Glass\nSailing | Wood | Rope"
     flow = Asked(Model("[]", REFUSAL), MemoryWiki(page("List of skills", "All skills.", ("Table", rows))))
-    assert "Sailing: Wood, Rope" in (await flow.ask("which skills does sailing require")).answer
+    assert (
+        "Sailing – First needed: Wood; Second needed: Rope"
+        in (await flow.ask("which skills does sailing require")).answer
+    )
 
 
 async def test_a_page_is_named_by_a_redirect_too(database: Database) -> None:
