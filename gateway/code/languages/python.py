@@ -110,7 +110,8 @@ class PythonExtractor(Extractor):
             if base.type not in ("keyword_argument", "comment"):
                 expr = self.expr(base, scope)
                 self.facts.definitions[index].bases.append(expr)
-                self.site(base, "base", base, scope, expr)
+                named = base.child_by_field_name("value") if base.type == "subscript" else None
+                self.site(base, "base", named or base, scope, expr)
                 self.push([base], scope, sometimes)
         if body is not None:
             self.describe(index, _doc(body))

@@ -60,10 +60,6 @@ class Annotations(Containers):
                 found[external(f"{value.text}()")] = "type"
         return found
 
-    def is_class(self, value: Value) -> bool:
-        """Whether this is a class of the project."""
-        raise NotImplementedError
-
 
 def taken(annotation: Expr, depth: int = 0) -> Iterator[list[Expr]]:
     """The types of the parameters of each `Callable` in an annotation."""

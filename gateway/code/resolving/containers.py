@@ -13,6 +13,10 @@ from gateway.code.resolving.view import NEVER, View
 class Containers(Evaluation):
     """Evaluation of what is put into containers and taken out of them."""
 
+    def is_class(self, value: Value) -> bool:
+        """Whether this is a class of the project."""
+        raise NotImplementedError
+
     def box(
         self, view: View, scope: int, expr: list[object], *, typed: bool = False, keep: object = None
     ) -> Value:
@@ -71,6 +75,8 @@ class Containers(Evaluation):
             for each in self.attribute(value, "__getitem__"):
                 merge(found, self.returned(each))
             return found
+        if self.is_class(value):
+            return {value: "same file"}  # `Shop[str]` is a `Shop`
         if value.kind != "box":
             return {}
         home, home_scope, expr, typed = self.opened(value)

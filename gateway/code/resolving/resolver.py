@@ -210,6 +210,8 @@ class Resolver(Calls):
         found = []
         for base in definition.bases:
             values = self.evaluate(view, definition.parent, base, definition.line)
+            if not values and base is not None and base[0] == "s":  # `Generic[T]` of another package
+                values = self.evaluate(view, definition.parent, base[1], definition.line)
             classes = [each for each in values if each.kind == "external" or self.is_class(each)]
             found.append(classes[0] if classes else external("?"))
         return found

@@ -294,3 +294,33 @@ def test_a_class_has_what_it_inherits(project: Make) -> None:
     assert [use.caller for use in found.confirmed] == ["work.run"]
     with pytest.raises(NotFoundError):
         named("Fast.pause")
+
+
+def test_a_class_with_arguments_for_its_types_is_that_class(project: Make) -> None:
+    source = """
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+class Shelf(Generic[T]):
+    def __init__(self): ...
+    def first(self) -> T: ...
+
+class Books(Shelf[str]):
+    def title(self):
+        return self.first()
+
+def made():
+    shelf = Shelf[int]()
+    return shelf.first()
+"""
+    made = project({"shelf.py": source})
+    assert {(caller, target) for caller, target, _ in made.edges("base")} == {("shelf", "shelf.Shelf")}
+    assert {(caller, target) for caller, target, _ in made.edges()} == {
+        ("shelf.Books.title", "shelf.Shelf.first"),
+        ("shelf.made", "shelf.Shelf"),
+        ("shelf.made", "shelf.Shelf.__init__"),
+        ("shelf.made", "shelf.Shelf.first"),
+    }
+    below = made.database.read_sync(lambda c: queries.subclasses(c, made.id, "Shelf"))
+    assert [each.name for each in below] == ["shelf.Books"]
