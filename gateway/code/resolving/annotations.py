@@ -15,6 +15,7 @@ _SEQUENCES = {
     "Generator", "AsyncIterator", "AsyncIterable", "deque", "Array", "ReadonlyArray", "Promise",
 }  # fmt: skip
 _MAPPINGS = {"dict", "Dict", "Mapping", "MutableMapping", "defaultdict", "OrderedDict", "Record", "Map"}
+_SELF = {"typing.Self", "typing_extensions.Self"}
 
 
 class Annotations(Containers):
@@ -45,6 +46,8 @@ class Annotations(Containers):
                 return self.annotated(view, scope, ["|", *choices], line, depth + 1)
             if name == "Promise":
                 return self.annotated(view, scope, inner, line, depth + 1)
+            if name in ("tuple", "Tuple") and inner is not None and inner[0] == "l" and None not in inner:
+                return {self.box(view, scope, inner, typed=True, keep=expr): "type"}
             if name in _SEQUENCES:
                 items = inner[1:2] if inner is not None and inner[0] == "l" else [inner]
                 return {self.box(view, scope, ["l", *items], typed=True, keep=expr): "type"}
@@ -56,9 +59,16 @@ class Annotations(Containers):
         for value, origin in self.evaluate(view, scope, expr, NEVER).items():
             if self.is_class(value):
                 merge(found, through({Value("instance", value.file, value.at): "type"}, origin))
+            elif value.text in _SELF:
+                merge(found, self._instance_around(view, scope))
             elif value.kind == "external":
                 found[external(f"{value.text}()")] = "type"
         return found
+
+    def _instance_around(self, view: View, scope: int) -> Values:
+        while scope > 0 and view.definitions[scope].kind != "class":
+            scope = view.definitions[scope].parent
+        return {Value("instance", view.id, scope): "type"} if scope > 0 else {}
 
 
 def taken(annotation: Expr, depth: int = 0) -> Iterator[list[Expr]]:

@@ -7,7 +7,8 @@ not known when it stops, at a circle or far from its start, is unresolved.
 from __future__ import annotations
 
 from gateway.code.languages.facts import Binding, Import, Param
-from gateway.code.resolving.calls import Calls, Incoming
+from gateway.code.resolving.builtins import Builtins
+from gateway.code.resolving.calls import Incoming
 from gateway.code.resolving.classes import linearize
 from gateway.code.resolving.values import (
     BUILTINS,
@@ -21,10 +22,9 @@ from gateway.code.resolving.values import (
 from gateway.code.resolving.view import NEVER, Candidate, Modules, View
 
 _PROPERTIES = {"property", "cached_property", "classproperty", "get"}
-_SAME_ITEMS = {"list", "tuple", "set", "frozenset", "sorted", "reversed", "iter"}
 
 
-class Resolver(Calls):
+class Resolver(Builtins):
     """Evaluates names, attributes and calls."""
 
     def __init__(self, modules: Modules, incoming: Incoming) -> None:
@@ -264,7 +264,7 @@ class Resolver(Calls):
         found: Values = {}
         for value, origin in self.evaluate(view, site.scope, site.callee, site.line).items():
             outside = value.kind == "external"
-            more = self._builtin(view, index, value.text) if outside else self.returned(value)
+            more = self.builtin(view, index, value.text) if outside else self.returned(value)
             merge(found, through(more, origin))
         return found
 
@@ -294,33 +294,6 @@ class Resolver(Calls):
         for result in definition.returns:
             merge(found, self.evaluate(view, value.at, result, NEVER))
         return through(found, "return" if len(found) == 1 else "flow")
-
-    def _builtin(self, view: View, index: int, text: str) -> Values:
-        site = view.site(index)
-        name = text.removeprefix("<builtin>.")
-        first = site.args[0] if site.args else None
-        if name == "super" and text != name:
-            owner = view.enclosing_class(site.scope)
-            return {Value("super", view.id, owner): "self"} if owner is not None else {}
-        if text == "functools.partial" or (name in _SAME_ITEMS and text != name):
-            return self.evaluate(view, site.scope, first, site.line)
-        values = self.evaluate(view, site.scope, first, site.line)
-        found: Values = {}
-        if name == "next" and text != name:
-            for value, origin in values.items():
-                merge(found, through(self.elements(value), origin))
-        elif name == "getattr" and text != name and len(site.args) > 1:
-            key = site.args[1]
-            if key is not None and key[0] == "k":
-                for value in values:
-                    merge(found, self.attribute(value, str(key[1])))
-        elif name == "type" and text != name and len(site.args) == 1:
-            found = {Value("definition", v.file, v.at): "type" for v in values if v.kind == "instance"}
-        elif name == "map" and text != name:
-            merge(found, {self.box(view, site.scope, ["l", ["c", index]]): "flow"})
-        else:
-            found = {external(f"{text}()"): "return"}
-        return found
 
     def entered(self, value: Value) -> Values:
         """What ``with value as x`` binds: the result of ``__enter__``, or what a decorated generator yields."""

@@ -1,0 +1,110 @@
+"""What calls of Python's functions and containers return."""
+
+from __future__ import annotations
+
+from gateway.code.languages.facts import CodeSite, Expr
+from gateway.code.resolving.calls import Calls
+from gateway.code.resolving.containers import pairs_of
+from gateway.code.resolving.values import Value, Values, external, merge, through
+from gateway.code.resolving.view import View
+
+_BUILTIN = "<builtin>."
+_SAME = {"functools.partial", "copy.copy", "copy.deepcopy", "dataclasses.replace", "asyncio.run"}
+_SAME_ITEMS = {"list", "tuple", "set", "frozenset", "sorted", "reversed", "iter"}
+_TYPE_VARIABLES = {"typing.TypeVar", "typing_extensions.TypeVar"}
+
+
+class Builtins(Calls):
+    """Evaluation of calls that lead out of the project."""
+
+    def builtin(self, view: View, index: int, text: str) -> Values:
+        """What the call at a site returns; ``text`` is the dotted name of what it calls."""
+        site = view.site(index)
+        if text in _TYPE_VARIABLES:
+            return self._type_variable(view, site)
+        if text in ("typing.cast", "typing_extensions.cast") and site.args:
+            return self.annotated(view, site.scope, site.args[0], site.line)
+        if text in _SAME:
+            return self._argument(view, site, 0)
+        if text.startswith("<dict>.") or text == "<list>.pop":
+            return self._of_container(view, site, text.partition(".")[2]) or _outside(text)
+        if text.startswith(_BUILTIN):
+            return self._builtin(view, index, text.removeprefix(_BUILTIN))
+        return _outside(text)
+
+    def _builtin(self, view: View, index: int, name: str) -> Values:
+        site = view.site(index)
+        if name == "super":
+            owner = view.enclosing_class(site.scope)
+            return {Value("super", view.id, owner): "self"} if owner is not None else {}
+        if name in _SAME_ITEMS:
+            return self._argument(view, site, 0)
+        if name == "filter":
+            return self._argument(view, site, 1)
+        found: Values = {}
+        if name == "next" or (name in ("min", "max") and len(site.args) == 1):
+            for value, origin in self._argument(view, site, 0).items():
+                merge(found, through(self.elements(value), origin))
+        elif name in ("enumerate", "zip") and site.args:
+            for at in range(len(site.args)):
+                self._argument(view, site, at)  # as it is at this line: it is kept for the box
+            counted: list[Expr] = [None] if name == "enumerate" else []
+            item = ["l", *counted, *(["*", each] for each in site.args)]
+            found = {self.box(view, site.scope, ["l", item]): "same file"}
+        elif name == "getattr" and len(site.args) > 1:
+            key = site.args[1]
+            if key is not None and key[0] == "k":
+                for value in self._argument(view, site, 0):
+                    merge(found, self.attribute(value, str(key[1])))
+        elif name == "type" and len(site.args) == 1:
+            values = self._argument(view, site, 0)
+            found = {Value("definition", v.file, v.at): "type" for v in values if v.kind == "instance"}
+        elif name == "map":
+            found = {self.box(view, site.scope, ["l", ["c", index]]): "flow"}
+        else:
+            found = _outside(f"{_BUILTIN}{name}")
+        return found
+
+    def _argument(self, view: View, site: CodeSite, at: int) -> Values:
+        return self.evaluate(view, site.scope, site.args[at], site.line) if len(site.args) > at else {}
+
+    def _of_container(self, view: View, site: CodeSite, name: str) -> Values:
+        """What a method of the container that it is called on returns."""
+        if site.callee is None or site.callee[0] != "a":
+            return {}
+        found: Values = {}
+        for value, origin in self.evaluate(view, site.scope, site.callee[1], site.line).items():
+            if value.kind == "box":
+                merge(found, through(self._result_of(view, site, value, name), origin))
+        return found
+
+    def _result_of(self, view: View, site: CodeSite, box: Value, name: str) -> Values:
+        home, scope, expr, typed = self.opened(box)
+        if expr is None or expr[0] not in "de":
+            return self.elements(box) if name == "pop" else {}
+        pairs = pairs_of(expr)
+        if name in ("get", "pop", "setdefault"):
+            found = self.item(view, site.scope, box, site.args[0] if site.args else None, site.line)
+            merge(found, self._argument(view, site, 1))
+            return found if len(found) == 1 else through(found, "flow")
+        if name == "items":
+            of = [["s", ["n", "tuple"], ["l", *pair]] if typed else ["l", *pair] for pair in pairs]
+            return {self.box(home, scope, ["l", *of], typed=typed): "same file"}
+        if name in ("keys", "values"):
+            of = [pair[name == "values"] for pair in pairs]  # type: ignore[misc]
+            return {self.box(home, scope, ["l", *of], typed=typed): "same file"}
+        return {}
+
+    def _type_variable(self, view: View, site: CodeSite) -> Values:
+        """The class that bounds it, or those that it may be; of others nothing is known."""
+        bounds = [site.keywords["bound"]] if "bound" in site.keywords else site.args[1:]
+        found: Values = {}
+        for each in bounds:
+            for value, origin in self.annotated(view, site.scope, each, site.line).items():
+                if value.kind == "instance":
+                    merge(found, {Value("definition", value.file, value.at): origin})
+        return found if len(found) == 1 else through(found, "flow")
+
+
+def _outside(text: str) -> Values:
+    return {external(f"{text}()"): "return"}
