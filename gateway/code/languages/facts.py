@@ -9,6 +9,7 @@ An expression is a list that begins with its kind; None is an expression that no
 - ``["|", choice…]``, ``["*", iterable]``: one of several, and an element of an iterable
 - ``["e", key, value]``: a mapping as far as one assignment, ``base[key] = value``, says
 - ``["u", base, from]``: the items of a sequence from an index on
+- ``["y", type]``: an instance of a type, as `isinstance` says
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ from tree_sitter import Node
 
 from gateway.code.languages.extractor import DEPTH, Extractor, text
 from gateway.code.languages.facts import CodeSite, Expr, Import, Param
+from gateway.code.languages.narrowing import narrowings
 
 _BRANCHES = {
     "if_statement",
@@ -28,6 +29,7 @@ class PythonExtractor(Extractor):
     def __init__(self, name: str, root: Node, secrets: Sequence[str] = ()) -> None:
         super().__init__(name, root, secrets)
         self._globals: set[tuple[int, str]] = set()
+        self._narrowed = narrowings(root, root.text or b"")
         self.describe(0, _doc(root))
 
     def visit(self, node: Node, scope: int, sometimes: bool) -> None:
@@ -278,6 +280,12 @@ class PythonExtractor(Extractor):
         if any(child.type == "wildcard_import" for child in node.named_children):
             self._imported(node, Import(scope, module, "*", "*", level, line))
 
+    def _types_of(self, node: Node) -> Node | None:
+        """What `isinstance` says a name is here: the innermost."""
+        begin = node.start_byte
+        told = [each for each in self._narrowed.get(text(node), ()) if each.begin <= begin < each.end]
+        return max(told, key=lambda each: each.begin).types if told else None
+
     def _imported(self, node: Node, new: Import) -> None:
         self.facts.imports.append(new)
         site, _ = self.site(node, "import", None, new.scope, ["m", len(self.facts.imports) - 1])
@@ -289,6 +297,14 @@ class PythonExtractor(Extractor):
             return None
         kind = node.type
         deeper = depth + 1
+        if (
+            self._narrowed
+            and kind in ("identifier", "attribute")
+            and (types := self._types_of(node)) is not None
+        ):
+            # A tuple of types is one of them.
+            listed = self.expr(types, scope, deeper)
+            return ["y", ["|", *listed[1:]] if listed is not None and listed[0] == "l" else listed]
         if kind == "identifier":
             return ["n", text(node)]
         if kind == "attribute":

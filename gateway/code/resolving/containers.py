@@ -135,10 +135,6 @@ class Containers(Evaluation):
             at = view.definitions[at].parent
         return None
 
-    def annotated(self, view: View, scope: int, expr: Expr, line: int, depth: int = 0) -> Values:
-        """Instances of what an annotation names."""
-        raise NotImplementedError
-
 
 def pairs_of(expr: list[Any]) -> list[list[Expr]]:
     """Keys and values of a mapping."""

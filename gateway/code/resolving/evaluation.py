@@ -74,6 +74,8 @@ class Evaluation:
             return {external(f"<{first}>"): "same file"}
         if kind == "k":
             return {external(f"<{'str' if isinstance(first, str) else 'int'}>"): "same file"}
+        if kind == "y":
+            return self.annotated(view, scope, first, line)  # type: ignore[arg-type]
         if kind in ("l", "d", "e"):
             return {self.box(view, scope, expr): "same file"}
         if kind == "|":
@@ -117,6 +119,10 @@ class Evaluation:
 
     def imported(self, view: View, each: Import, *, whole: bool = False) -> Values:
         """What an import binds; with ``whole`` the module that `import a.b` names, and not `a`."""
+        raise NotImplementedError
+
+    def annotated(self, view: View, scope: int, expr: Expr, line: int, depth: int = 0) -> Values:
+        """Instances of what an annotation names."""
         raise NotImplementedError
 
     def result(self, view: View, index: int) -> Values:
