@@ -39,6 +39,8 @@ class Extractor:
         self.facts = FileFacts([Definition(name, "module", -1, 1, max(last, 1))])
         self._sites: dict[int, int] = {}  # by node
         self._definitions: dict[int, int] = {}
+        # Parameters of types by name: from one byte to another, and the type that bounds each.
+        self._type_parameters: dict[str, list[tuple[int, int, Node | None]]] = {}
         self._stack: list[Pending] = [(root, 0, False)]
 
     def run(self) -> FileFacts:
@@ -54,6 +56,25 @@ class Extractor:
 
     def expr(self, node: Node | None, scope: int, depth: int = 0) -> Expr:
         raise NotImplementedError
+
+    def type_parameter(self, name: Node | None, bound: Node | None, within: Node) -> None:
+        """Note a parameter for types of a class or function."""
+        self._type_parameters.setdefault(text(name), []).append((within.start_byte, within.end_byte, bound))
+
+    def bounded(self, node: Node, scope: int, depth: int) -> Expr:
+        """What a name is: where it stands for types, the one that bounds these, or None without one."""
+        named = ["n", text(node)]
+        around = [
+            each for each in self._type_parameters.get(named[1], ()) if each[0] <= node.start_byte < each[1]
+        ]
+        if not around:
+            return named
+        bound = max(around, key=lambda each: each[0])[2]
+        return (
+            self.expr(bound, scope, depth)
+            if bound is not None and bound.start_byte != node.start_byte
+            else None
+        )
 
     def push(self, nodes: list[Node], scope: int, sometimes: bool) -> None:
         """Visit these nodes next, in their order."""

@@ -58,6 +58,7 @@ class JavaScriptExtractor(ScriptExpressions):
         known = self._definitions.get(node.id)
         if known is not None:
             return known
+        self.type_parameters(node)
         body = node.child_by_field_name("body")
         index = self.define(node, "function" if name != "<function>" else "lambda", name, scope, body)
         definition = self.facts.definitions[index]
@@ -111,6 +112,7 @@ class JavaScriptExtractor(ScriptExpressions):
         known = self._definitions.get(node.id)
         if known is not None:
             return known
+        self.type_parameters(node)
         body = node.child_by_field_name("body")
         index = self.define(node, "class", name, scope, body)
         self.describe(index, _doc(node))
@@ -132,6 +134,7 @@ class JavaScriptExtractor(ScriptExpressions):
 
     def alias(self, node: Node, scope: int, sometimes: bool) -> None:
         """A named type, or an enumeration, which has no value."""
+        self.type_parameters(node)
         value = self.expr(node.child_by_field_name("value"), scope)
         self.bind(scope, text(node.child_by_field_name("name")), value, node, sometimes)
         self.push(node.named_children, scope, sometimes)

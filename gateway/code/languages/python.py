@@ -65,6 +65,7 @@ class PythonExtractor(Extractor):
             self.push([callee], scope, sometimes)
 
     def function(self, node: Node, scope: int, sometimes: bool) -> None:
+        self._noted_type_parameters(node)
         body = node.child_by_field_name("body")
         index = self.define(node, "function", text(node.child_by_field_name("name")), scope, body)
         definition = self.facts.definitions[index]
@@ -104,7 +105,17 @@ class PythonExtractor(Extractor):
                 self._use(default, scope)
                 self.push([default], scope, sometimes)
 
+    def _noted_type_parameters(self, node: Node) -> None:
+        listed = node.child_by_field_name("type_parameters")
+        for each in listed.named_children if listed is not None else ():
+            inner = each.named_children[0] if each.named_children else None
+            name, *bounds = (
+                inner.named_children if inner is not None and inner.type == "constrained_type" else [inner]
+            )
+            self.type_parameter(name, bounds[0] if bounds else None, node)
+
     def class_(self, node: Node, scope: int, sometimes: bool) -> None:
+        self._noted_type_parameters(node)
         body = node.child_by_field_name("body")
         index = self.define(node, "class", text(node.child_by_field_name("name")), scope, body)
         bases = node.child_by_field_name("superclasses")
@@ -306,7 +317,7 @@ class PythonExtractor(Extractor):
             listed = self.expr(types, scope, deeper)
             return ["y", ["|", *listed[1:]] if listed is not None and listed[0] == "l" else listed]
         if kind == "identifier":
-            return ["n", text(node)]
+            return self.bounded(node, scope, deeper)
         if kind == "attribute":
             base = self.expr(node.child_by_field_name("object"), scope, deeper)
             return ["a", base, text(node.child_by_field_name("attribute"))]

@@ -12,6 +12,15 @@ _TRANSPARENT = {
     "parenthesized_expression", "await_expression", "as_expression", "non_null_expression", "satisfies_expression",
     "type_annotation", "expression_statement", "spread_element", "extends_type_clause",
 }  # fmt: skip
+_PROPERTY = "property_signature"
+_OPEN = {
+    "identifier",
+    "member_expression",
+    "call_expression",
+    "await_expression",
+    "subscript_expression",
+    "as_expression",
+}
 _LITERALS = {"number": "Number", "template_string": "String", "regex": "RegExp"}
 
 
@@ -22,9 +31,10 @@ class ScriptExpressions(Extractor):
         if node is None or depth > DEPTH:
             return None
         kind, deeper = node.type, depth + 1
+        if kind == "type_identifier":
+            return self.bounded(node, scope, deeper)
         if kind in (
             "identifier",
-            "type_identifier",
             "this",
             "super",
             "shorthand_property_identifier",
@@ -44,6 +54,17 @@ class ScriptExpressions(Extractor):
         if kind == "subscript_expression":
             key = self.expr(node.child_by_field_name("index"), scope, deeper)
             return ["s", self.expr(node.child_by_field_name("object"), scope, deeper), key]
+        if kind == "as_expression" and (asserted := self._asserted(node, scope, deeper)) is not None:
+            return asserted
+        if kind == "object_type":
+            return [
+                "d",
+                *(
+                    self._property(each, scope, deeper)
+                    for each in node.named_children
+                    if each.type == _PROPERTY
+                ),
+            ]
         if kind == "array":
             return ["l", *(self.expr(each, scope, deeper) for each in node.named_children)]
         if kind == "object":
@@ -71,6 +92,26 @@ class ScriptExpressions(Extractor):
         if kind in _TRANSPARENT and node.named_children:
             return self.expr(node.named_children[0], scope, deeper)
         return ["t", _LITERALS[kind]] if kind in _LITERALS else None
+
+    def _asserted(self, node: Node, scope: int, depth: int) -> Expr:
+        """``value as Shop``, unless the value itself says what it is."""
+        value, *types = node.named_children
+        known = self.expr(types[0], scope, depth) if types and value.type in _OPEN else None
+        return ["y", known] if known is not None else None
+
+    def _property(self, node: Node, scope: int, depth: int) -> list[Expr]:
+        declared = self.expr(node.child_by_field_name("type"), scope, depth)
+        return [["k", text(node.child_by_field_name("name"))], declared]
+
+    def type_parameters(self, node: Node) -> None:
+        """Note the parameters for types of a class or function."""
+        listed = node.child_by_field_name("type_parameters")
+        for each in listed.named_children if listed is not None else ():
+            constraint = each.child_by_field_name("constraint")
+            bound = (
+                constraint.named_children[0] if constraint is not None and constraint.named_children else None
+            )
+            self.type_parameter(each.child_by_field_name("name"), bound, node)
 
     def _pair(self, node: Node, scope: int, depth: int) -> Expr:
         """Key and value of a property of an object."""

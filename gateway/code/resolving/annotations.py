@@ -36,6 +36,8 @@ class Annotations(Containers):
             for each in expr[1:]:
                 merge(found, self.annotated(view, scope, each, line, depth + 1))
             return found if len(found) == 1 else through(found, "flow")
+        if expr[0] == "d":  # `{ shop: Shop }`
+            return {self.box(view, scope, expr, typed=True): "type"}
         if expr[0] == "s":
             base, inner = expr[1], expr[2]
             name = base[-1] if base is not None and base[0] in "na" else ""
@@ -59,6 +61,8 @@ class Annotations(Containers):
         for value, origin in self.evaluate(view, scope, expr, NEVER).items():
             if self.is_class(value):
                 merge(found, through({Value("instance", value.file, value.at): "type"}, origin))
+            elif value.kind == "box" and not view.python:  # `type Props = { shop: Shop }`
+                found[self.of_types(value)] = "type"
             elif value.text in _SELF:
                 merge(found, self._instance_around(view, scope))
             elif value.kind == "external":

@@ -32,6 +32,16 @@ class Containers(Evaluation):
         file, scope, expr, typed = self._boxes[box.at]
         return self.modules.view(file), scope, expr, typed
 
+    def of_types(self, box: Value) -> Value:
+        """The container whose items are of the types that are in this one."""
+        made = self._boxes[box.at]
+        file, scope, expr, typed = made
+        return (
+            box
+            if typed or expr is None
+            else self.box(self.modules.view(file), scope, expr, typed=True, keep=made)
+        )
+
     def elements(self, value: Value) -> Values:
         """What iterating over a value gives."""
         found: Values = {}
@@ -90,8 +100,9 @@ class Containers(Evaluation):
                 merge(found, self.item(home, home_scope, base, ["k", wanted + int(expr[2])], NEVER))
             return found
         if expr[0] in "de":
+            of_types = typed and home.python  # their keys are types; those of TypeScript's objects are names
             pairs = [
-                (self._constant(home, home_scope, pair[0], NEVER) if not typed else None, pair[1])
+                (self._constant(home, home_scope, pair[0], NEVER) if not of_types else None, pair[1])
                 for pair in pairs_of(expr)
             ]
             chosen = [item for each, item in pairs if each is None or wanted is None or each == wanted]
