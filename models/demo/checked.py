@@ -23,7 +23,7 @@ def evidence(background: str) -> Evidence:
                 f"block {number} of the background begins with {header!r} and not with its number"
             )
         passages = [
-            Passage(0, passage.strip(), False, False)
+            Passage(0, passage.strip())
             for passage in text.split(f" [{number}]")
             if passage.strip()
         ]

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from tree_sitter import Node
 
-from gateway.code.languages.extractor import DEPTH, Extractor, text
+from gateway.code.languages.extractor import DEPTH, text
 from gateway.code.languages.facts import CodeSite, Expr, Import, Param
-from gateway.code.languages.narrowing import narrowings
+from gateway.code.languages.python_expressions import PythonExpressions
 
 _BRANCHES = {
     "if_statement",
@@ -19,17 +19,15 @@ _BRANCHES = {
     "except_clause",
     "conditional_expression",
 }
-_LITERALS = {"string": "str", "concatenated_string": "str", "integer": "int", "float": "float"}
 _PLAIN = {"true", "false", "none", "comment", "identifier", "integer", "float", "pass_statement"}
 
 
-class PythonExtractor(Extractor):
+class PythonExtractor(PythonExpressions):
     """One Python file."""
 
     def __init__(self, name: str, root: Node, secrets: Sequence[str] = ()) -> None:
         super().__init__(name, root, secrets)
         self._globals: set[tuple[int, str]] = set()
-        self._narrowed = narrowings(root, root.text or b"")
         self.describe(0, _doc(root))
 
     def visit(self, node: Node, scope: int, sometimes: bool) -> None:
@@ -131,13 +129,13 @@ class PythonExtractor(Extractor):
             self.push([body], index, False)
 
     def call(self, node: Node, scope: int, sometimes: bool) -> None:
-        site = self.facts.sites[self._call(node, scope, 0)]
+        site = self.facts.sites[self.make_call(node, scope, 0)]
         callee = node.child_by_field_name("function")
         if site.name == "update" and site.args[:1] and (site.args[0] or "?")[0] == "d" and callee is not None:
             self._bind(callee.child_by_field_name("object"), site.args[0], scope, True, item=True)
         self.push(node.named_children, scope, sometimes)
 
-    def _call(self, node: Node, scope: int, depth: int) -> int:
+    def make_call(self, node: Node, scope: int, depth: int) -> int:
         if node.id in self._sites:
             return self._sites[node.id]
         callee = node.child_by_field_name("function")
@@ -291,98 +289,11 @@ class PythonExtractor(Extractor):
         if any(child.type == "wildcard_import" for child in node.named_children):
             self._imported(node, Import(scope, module, "*", "*", level, line))
 
-    def _types_of(self, node: Node) -> Node | None:
-        """What `isinstance` says a name is here: the innermost."""
-        begin = node.start_byte
-        told = [each for each in self._narrowed.get(text(node), ()) if each.begin <= begin < each.end]
-        return max(told, key=lambda each: each.begin).types if told else None
-
     def _imported(self, node: Node, new: Import) -> None:
         self.facts.imports.append(new)
         site, _ = self.site(node, "import", None, new.scope, ["m", len(self.facts.imports) - 1])
         self.facts.sites[site].name = (new.name if new.name != "*" else "") or new.module.rpartition(".")[2]
         self.facts.sites[site].receiver = "." * new.level + new.module
-
-    def expr(self, node: Node | None, scope: int, depth: int = 0) -> Expr:
-        if node is None or depth > DEPTH:
-            return None
-        kind = node.type
-        deeper = depth + 1
-        if (
-            self._narrowed
-            and kind in ("identifier", "attribute")
-            and (types := self._types_of(node)) is not None
-        ):
-            # A tuple of types is one of them.
-            listed = self.expr(types, scope, deeper)
-            return ["y", ["|", *listed[1:]] if listed is not None and listed[0] == "l" else listed]
-        if kind == "identifier":
-            return self.bounded(node, scope, deeper)
-        if kind == "attribute":
-            base = self.expr(node.child_by_field_name("object"), scope, deeper)
-            return ["a", base, text(node.child_by_field_name("attribute"))]
-        if kind == "call":
-            return ["c", self._call(node, scope, deeper)]
-        if kind == "lambda":
-            return ["f", self.define(node, "lambda", "<lambda>", scope)]
-        if kind == "subscript":
-            key = node.child_by_field_name("subscript")
-            base = self.expr(node.child_by_field_name("value"), scope, deeper)
-            if key is not None and key.type == "slice":
-                first = key.named_children[0] if key.named_children else None
-                start = text(first) if first is not None and first.type == "integer" else "0"
-                return ["u", base, int(start) if start.isdecimal() else 0]
-            return ["s", base, self.expr(key, scope, deeper)]
-        if kind in ("list", "tuple", "set", "expression_list"):
-            return [
-                "l",
-                *(self.expr(each, scope, deeper) for each in node.named_children if each.type != "comment"),
-            ]
-        if kind == "dictionary":
-            return [
-                "d",
-                *(
-                    [
-                        self.expr(p.child_by_field_name("key"), scope, deeper),
-                        self.expr(p.child_by_field_name("value"), scope, deeper),
-                    ]
-                    for p in node.named_children
-                    if p.type == "pair"
-                ),
-            ]
-        if kind in ("list_comprehension", "set_comprehension", "generator_expression"):
-            return ["l", self.expr(node.child_by_field_name("body"), scope, deeper)]
-        if kind == "conditional_expression":
-            parts = node.named_children
-            return ["|", self.expr(parts[0], scope, deeper), self.expr(parts[-1], scope, deeper)]
-        if kind == "boolean_operator":
-            return ["|", *(self.expr(each, scope, deeper) for each in node.named_children)]
-        if kind in ("parenthesized_expression", "type", "await", "named_expression", "list_splat"):
-            inner = node.child_by_field_name("value") or (
-                node.named_children[0] if node.named_children else None
-            )
-            return self.expr(inner, scope, deeper)
-        if kind == "string":
-            content = "".join(text(each) for each in node.named_children if each.type == "string_content")
-            return self.constant(content)
-        if kind == "integer" and len(node.text or b"") < 10 and text(node).isdecimal():
-            return ["k", int(text(node))]
-        if kind == "unary_operator" and text(node)[1:].isdecimal() and len(node.text or b"") < 10:
-            return ["k", -int(text(node)[1:])]
-        if kind == "binary_operator" and text(node.child_by_field_name("operator")) == "|":
-            return ["|", *(self.expr(each, scope, deeper) for each in node.named_children)]
-        if kind in ("generic_type", "type_parameter", "union_type", "member_type"):
-            return self._type(node, scope, deeper)
-        return ["t", _LITERALS[kind]] if kind in _LITERALS else None
-
-    def _type(self, node: Node, scope: int, depth: int) -> Expr:
-        """Annotations that the grammar knows by names of their own."""
-        parts = [self.expr(each, scope, depth) for each in node.named_children]
-        if node.type == "generic_type" and len(parts) == 2:
-            return ["s", parts[0], parts[1]]
-        if node.type == "union_type":
-            return ["|", *parts]
-        return parts[0] if len(parts) == 1 else ["l", *parts]
 
 
 def _doc(body: Node) -> str:
