@@ -22,11 +22,7 @@ def evidence(background: str) -> Evidence:
             raise ValueError(
                 f"block {number} of the background begins with {header!r} and not with its number"
             )
-        passages = [
-            Passage(0, passage.strip())
-            for passage in text.split(f" [{number}]")
-            if passage.strip()
-        ]
+        passages = [Passage(0, passage.strip()) for passage in text.split(f" [{number}]") if passage.strip()]
         page = Page(match[2], 1, "", [Section("", "", 1, text)])
         pages.append((number, page, passages))
     return Evidence.of(pages)
