@@ -24,7 +24,7 @@ from gateway.models.gguf_header import chat_template, header_pairs
 from model_host.protocol import Sampling
 
 # The Ollama release whose API these endpoints follow. Clients compare it with the release of a feature.
-API_VERSION = "0.12.0"
+API_VERSION = "0.14.0"
 
 LATEST = ":latest"
 _FOREVER = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)

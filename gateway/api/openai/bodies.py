@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import Meta
@@ -263,11 +263,10 @@ class NamedFunction(Body, frozen=True):
     name: ToolName
 
 
-def host_tools(functions: Sequence[Function], place: str) -> list[Tool]:
-    """The tools in the host's form. Raises InvalidRequestError; ``place`` is a function's path, ``{}`` its index."""
+def host_tools(functions: Mapping[str, Function]) -> list[Tool]:
+    """The tools in the host's form, from functions by their paths in the body. Raises InvalidRequestError."""
     made: dict[str, Tool] = {}
-    for index, function in enumerate(functions):
-        here = place.format(index)
+    for here, function in functions.items():
         if function.name in made:
             raise invalid(f"{here}.name", f"another tool has the name {function.name}; rename one of them")
         parameters = function.parameters or {}

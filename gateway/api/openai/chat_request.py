@@ -194,7 +194,7 @@ def chat_call(chat: ChatRequest, request_id: str, owner: str) -> GenerateCall:
     messages = host_messages(chat.messages)
     if chat.continue_final_message and not messages[-1].continuable:
         raise invalid("continue_final_message", "the last message must be the assistant's, with text")
-    tools = host_tools([tool.function for tool in chat.tools or []], "tools[{}].function")
+    tools = host_tools({f"tools[{at}].function": tool.function for at, tool in enumerate(chat.tools or [])})
     choice = chat.tool_choice
     named = choice.function.name if isinstance(choice, NamedTool) else None
     return to_call(

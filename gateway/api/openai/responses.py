@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal
 
 import msgspec
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
 from gateway.api.generation import (
@@ -28,8 +28,8 @@ from gateway.api.http.endpoint import JSON, SSE, Endpoint
 from gateway.api.openai.models import check_model
 from gateway.api.openai.responses_request import (
     InputItem,
-    ResponsesFunctionTool,
     ResponsesRequest,
+    ResponsesTool,
     TextConfig,
     TextFormat,
     ToolChoice,
@@ -67,6 +67,7 @@ class OutputCall(Struct, frozen=True, kw_only=True, tag_field="type", tag="funct
     status: Status
     call_id: str
     name: str
+    namespace: str | UnsetType = UNSET
     arguments: str = ""
 
 
@@ -124,7 +125,7 @@ class ResponseReply(Struct, frozen=True, kw_only=True, tag_field="object", tag="
     temperature: float
     text: TextConfig
     tool_choice: ToolChoice = "auto"
-    tools: list[ResponsesFunctionTool] = []
+    tools: list[ResponsesTool] = []
     top_logprobs: int = 0
     top_p: float
     truncation: Literal["disabled"] = "disabled"
@@ -133,11 +134,15 @@ class ResponseReply(Struct, frozen=True, kw_only=True, tag_field="object", tag="
 
 
 class _ResponseRendering(Rendering):
-    """Events of items that open, grow and close. ``beginning`` is the response before its output."""
+    """Events of items that open, grow and close. ``beginning`` is the response before its output.
 
-    def __init__(self, request_id: str, beginning: ResponseReply) -> None:
+    ``namespaces`` are those of functions, by the function's name.
+    """
+
+    def __init__(self, request_id: str, beginning: ResponseReply, namespaces: dict[str, str]) -> None:
         self._request_id = request_id
         self._beginning = beginning
+        self._namespaces = namespaces
         self._sent = 0
 
     def _event(self, kind: str, **fields: Any) -> bytes:
@@ -199,11 +204,13 @@ class _ResponseRendering(Rendering):
         if block.call is None:
             part = TextPart(block.text, logprobs=logprobs_of(block.logprobs, []))
             return OutputMessage(id=self._id(block), status=block.status, content=[part])
+        name = block.call.name or ""
         return OutputCall(
             id=self._id(block),
             status=block.status,
             call_id=block.call.call_id or "",
-            name=block.call.name or "",
+            name=name,
+            namespace=self._namespaces.get(name, UNSET),
             arguments=block.text,
         )
 
@@ -256,7 +263,8 @@ async def responses(request: ApiRequest) -> object:
     earlier = await earlier_items(request, previous) if previous is not None else []
     call = response_call(body, earlier, request_id, request.owner)
     call = replace(call, adapter=adapter, **await thought_settings(services, body))
-    rendering = _ResponseRendering(request_id, _beginning(body, call, services.model.named(adapter)))
+    beginning = _beginning(body, call, services.model.named(adapter))
+    rendering = _ResponseRendering(request_id, beginning, body.namespaces)
     items = body.items
 
     async def store(made: Struct) -> None:

@@ -56,6 +56,7 @@ class CallItem(Body, frozen=True, kw_only=True, tag_field="type", tag="function_
     call_id: CallId
     name: ToolName
     arguments: str
+    namespace: ToolName | None = None
     id: str | None = None
     status: Status | None = None
 
@@ -192,6 +193,17 @@ class ResponsesFunctionTool(Function, frozen=True, tag_field="type", tag="functi
     """A function that the model may call."""
 
 
+class ToolNamespace(Body, frozen=True, tag_field="type", tag="namespace"):
+    """Functions that belong together. Calls of them name it; their names are unique among all tools."""
+
+    name: ToolName
+    tools: list[ResponsesFunctionTool]
+    description: str | None = None
+
+
+ResponsesTool = ResponsesFunctionTool | ToolNamespace
+
+
 class ResponsesNamedTool(NamedFunction, frozen=True, tag_field="type", tag="function"):
     """The tool that the reply must call."""
 
@@ -200,6 +212,11 @@ ToolChoice = Literal["none", "auto", "required"] | ResponsesNamedTool
 
 # There are no reasoning items, so there is no encrypted content to include.
 Include = Literal["message.output_text.logprobs", "reasoning.encrypted_content"]
+
+
+def _searches_the_web(tool: Any) -> bool:
+    """Whether a tool is OpenAI's own search. Codex offers it with every request; a model need not use what it gets."""
+    return isinstance(tool, dict) and str(tool.get("type")).startswith("web_search")
 
 
 class ResponsesRequest(GenerationFields, frozen=True, kw_only=True):
@@ -212,7 +229,7 @@ class ResponsesRequest(GenerationFields, frozen=True, kw_only=True):
     max_output_tokens: MaxTokens | None = None
     grammar: Grammar | None = None
     text: TextConfig | None = None
-    tools: Annotated[list[ResponsesFunctionTool], Meta(max_length=128)] | None = None
+    tools: Annotated[list[ResponsesTool], Meta(max_length=128)] | None = None
     tool_choice: ToolChoice | None = None
     parallel_tool_calls: bool | None = None
     top_logprobs: TopLogprobs | None = None
@@ -249,6 +266,10 @@ class ResponsesRequest(GenerationFields, frozen=True, kw_only=True):
             named = {"type": "json_schema", "name": "output", "schema": schema}
             if isinstance(text, dict):
                 set_field(text, "format", named, alias)
+        if isinstance(tools := fields.get("tools"), list):
+            fields["tools"] = [tool for tool in tools if not _searches_the_web(tool)]
+            if len(fields["tools"]) < len(tools):
+                ignore("tools[].web_search")
         items = fields.get("input")
         for item in items if isinstance(items, list) else ():
             if isinstance(item, dict):
@@ -257,6 +278,23 @@ class ResponsesRequest(GenerationFields, frozen=True, kw_only=True):
     @property
     def items(self) -> list[InputItem]:
         return [MessageItem(role="user", content=self.input)] if isinstance(self.input, str) else self.input
+
+    @property
+    def functions(self) -> dict[str, ResponsesFunctionTool]:
+        """All functions by their paths in the body."""
+        found: dict[str, ResponsesFunctionTool] = {}
+        for at, tool in enumerate(self.tools or ()):
+            if isinstance(tool, ToolNamespace):
+                found |= {f"tools[{at}].tools[{index}]": each for index, each in enumerate(tool.tools)}
+            else:
+                found[f"tools[{at}]"] = tool
+        return found
+
+    @property
+    def namespaces(self) -> dict[str, str]:
+        """The namespaces of functions that have one, by the functions' names."""
+        groups = (tool for tool in self.tools or () if isinstance(tool, ToolNamespace))
+        return {each.name: group.name for group in groups for each in group.tools}
 
     @property
     def logprobs(self) -> int | None:
@@ -284,7 +322,7 @@ def response_call(
     body: ResponsesRequest, earlier: list[InputItem], request_id: str, owner: str
 ) -> GenerateCall:
     """The generation that the request asks for after ``earlier`` items. Raises InvalidRequestError."""
-    tools = host_tools(body.tools or [], "tools[{}]")
+    tools = host_tools(body.functions)
     choice = body.tool_choice
     named = choice.name if isinstance(choice, ResponsesNamedTool) else None
     return to_call(

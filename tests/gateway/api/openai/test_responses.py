@@ -185,6 +185,32 @@ async def test_tools(ai: openai.AsyncOpenAI, inference: ScriptedInference) -> No
     ]
 
 
+async def test_calls_of_a_namespace_name_it(ai: openai.AsyncOpenAI, inference: ScriptedInference) -> None:
+    """Codex groups the tools of its agents, offers OpenAI's search of the web, and sends calls back as they came."""
+    inference.script = two_calls
+    plain = TOOL | {"name": "subtract"}
+    tools: Any = [plain, {"type": "namespace", "name": "sums", "description": "Sums.", "tools": [TOOL]}]
+    more: Any = {"client_metadata": {"turn_id": "1"}}
+    reply = await ai.responses.with_raw_response.create(
+        model="default", input="1+1?", tools=[*tools, {"type": "web_search"}], extra_body=more
+    )
+    assert reply.headers["x-hearth-ignored"] == "tools[].web_search, client_metadata"
+    made: list[Any] = [*reply.parse().output]
+    calls = made[1:]
+    assert [(call.name, call.namespace) for call in calls] == [("add", "sums")] * 2
+    assert [tool.name for tool in inference.calls[0].tools] == ["subtract", "add"]
+    results: Any = [
+        {"type": "function_call_output", "call_id": call.call_id, "output": "2"} for call in calls
+    ]
+    sent: Any = [{"role": "user", "content": "1+1?"}, *(item.model_dump() for item in made), *results]
+    await ai.responses.create(model="default", input=sent, tools=tools)
+    [_, turn, *_] = inference.calls[1].messages
+    assert [call.name for call in turn.tool_calls or []] == ["add", "add"]
+    with pytest.raises(openai.BadRequestError) as twice:
+        await ai.responses.create(model="default", input="1+1?", tools=[TOOL, *tools])
+    assert twice.value.param == "tools[2].tools[0].name"
+
+
 async def test_logprobs(ai: openai.AsyncOpenAI, inference: ScriptedInference) -> None:
     token = TokenLogprob("h", [104], -1.0, [TopLogprob("x", [120], -0.1)])
     inference.script = lambda call: [Delta(call.id, "h", 1, [token])]
@@ -219,7 +245,7 @@ RESULT = {"type": "function_call_output", "call_id": "c", "output": "x"}
         ({"prompt": {"id": "p"}}, "prompt"),
         ({"include": ["file_search_call.results"]}, "include[0]"),
         ({"top_logprobs": 3}, "top_logprobs"),
-        ({"tools": [{"type": "web_search"}]}, "tools[0].type"),
+        ({"tools": [{"type": "file_search"}]}, "tools[0].type"),
         ({"tools": [TOOL, TOOL]}, "tools[1].name"),
         ({"tools": [{**TOOL, "parameters": {"type": "array"}}]}, "tools[0].parameters"),
         ({"tools": [TOOL], "text": {"format": {"type": "json_object"}}}, "tools"),
@@ -231,7 +257,6 @@ RESULT = {"type": "function_call_output", "call_id": "c", "output": "x"}
         ({"metadata": {"a": 5}}, "metadata[...]"),
         (message(role="user", content=[{"type": "input_image", "image_url": "x"}]), "input[1].content[0].type"),
         (message(role="user", content=[{"type": "output_text", "text": "x"}]), "input[1].content[0].type"),
-        (message(role="assistant", content="x", phase="commentary"), "input[1].phase"),
         (message(**RESULT), "input[1].call_id"),
         (message(**CALL), "input"),
         (message(**{**CALL, "arguments": "[]"}), "input[1].arguments"),
