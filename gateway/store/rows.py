@@ -62,6 +62,14 @@ def insert(connection: apsw.Connection, table: str, row: msgspec.Struct | Mappin
     return connection.last_insert_rowid()
 
 
+def update(connection: apsw.Connection, table: str, row: msgspec.Struct, *key: str) -> None:
+    """Write all fields of a struct to the row that has the values of its ``key``."""
+    values = stored(row)
+    changes = ", ".join(f"{name} = :{name}" for name in values if name not in key)
+    where = " AND ".join(f"{name} = :{name}" for name in key)
+    connection.execute(f"UPDATE {table} SET {changes} WHERE {where}", values)
+
+
 def stored(row: msgspec.Struct | Mapping[str, Any]) -> dict[str, Any]:
     """Values by column as SQLite takes them."""
     values = row if isinstance(row, Mapping) else msgspec.structs.asdict(row)

@@ -17,7 +17,7 @@ from gateway.base.errors import InvalidRequestError, NotFoundError
 from gateway.store.memory.conversations import Conversation
 from gateway.store.memory.summaries import StaleSummaryError, Summary
 from gateway.store.request_sources import erase_records
-from gateway.store.rows import columns, insert, load_all, select, select_one, stored
+from gateway.store.rows import columns, insert, load_all, select, select_one, stored, update
 
 # Other conversations of an assistant that one message has summarized, so that an old history does not flood the model.
 _SETTLED_AT_ONCE = 10
@@ -88,9 +88,7 @@ def save_assistant(connection: apsw.Connection, assistant: Assistant) -> None:
     Raises InvalidRequestError when the owner has another assistant of that name.
     """
     _check_name(connection, assistant)
-    values = stored(assistant)
-    changes = ", ".join(f"{name} = :{name}" for name in values if name != "id")
-    connection.execute(f"UPDATE assistants SET {changes} WHERE id = :id", values)
+    update(connection, "assistants", assistant, "id")
     _add_biography(connection, assistant)
 
 

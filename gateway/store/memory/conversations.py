@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from gateway.base.errors import NotFoundError
 from gateway.store.request_sources import erase_records
-from gateway.store.rows import as_json, insert, select, select_one, stored
+from gateway.store.rows import as_json, insert, select, select_one, update
 
 ConversationKind = Literal["chat", "code", "channel"]
 PolicyName = Literal["ceiling", "rounds", "window", "conversations"]
@@ -100,9 +100,7 @@ def conversations_of(connection: apsw.Connection, owner: str) -> list[Conversati
 
 def save_conversation(connection: apsw.Connection, conversation: Conversation) -> None:
     """Update a conversation. Raises NotFoundError when it was erased meanwhile."""
-    values = stored(conversation)
-    changes = ", ".join(f"{name} = :{name}" for name in values if name != "id")
-    connection.execute(f"UPDATE conversations SET {changes} WHERE id = :id", values)
+    update(connection, "conversations", conversation, "id")
     if not connection.changes():
         raise NotFoundError(f"there is no conversation `{conversation.id}` any more", param="id")
 

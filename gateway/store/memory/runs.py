@@ -19,7 +19,7 @@ from gateway.store.memory.approvals import Approval, list_approvals
 from gateway.store.memory.jobs import add_job
 from gateway.store.memory.notices import breakpoint_source
 from gateway.store.memory.tasks import State, Task, get_task, save_task
-from gateway.store.rows import exists, insert, select, select_one, stored
+from gateway.store.rows import exists, insert, select, select_one, update
 
 RunState = Literal["running", "waiting", "paused", "done", "cancelled"]
 PlannedBy = Literal["", "user", "words", "model"]
@@ -185,9 +185,7 @@ def items_of(connection: apsw.Connection, task: str, owner: str) -> list[Task]:
 
 def save_run(connection: apsw.Connection, run: TaskRun, state: State, now: float) -> None:
     """Update a run, and the state of its task where that differs."""
-    values = stored(msgspec.structs.replace(run, updated_at=now))
-    changes = ", ".join(f"{name} = :{name}" for name in values if name != "id")
-    connection.execute(f"UPDATE runs SET {changes} WHERE id = :id", values)
+    update(connection, "runs", msgspec.structs.replace(run, updated_at=now), "id")
     task = get_task(connection, run.task, run.owner)
     set_state(connection, task, state, now)
     if run.state in ("done", "cancelled"):

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from gateway.base.errors import InvalidRequestError, NotFoundError
 from gateway.store.request_sources import delete_records
-from gateway.store.rows import as_json, insert, select, select_one, stored
+from gateway.store.rows import as_json, insert, select, select_one, update
 
 Level = Literal["objective", "task", "checklist"]
 Archetype = Literal["user", "model", "hybrid"]
@@ -102,11 +102,10 @@ def get_task(connection: apsw.Connection, task: str, owner: str) -> Task:
 
 def save_task(connection: apsw.Connection, task: Task) -> None:
     """Update a task, and the day of its checklist's items."""
-    values = stored(task)
-    changes = ", ".join(f"{name} = :{name}" for name in values if name not in ("id", "owner"))
-    connection.execute(f"UPDATE tasks SET {changes} WHERE owner = :owner AND id = :id", values)
+    update(connection, "tasks", task, "owner", "id")
     connection.execute(
-        "UPDATE tasks SET day = :day WHERE owner = :owner AND parent = :id AND level = 'checklist'", values
+        "UPDATE tasks SET day = ? WHERE owner = ? AND parent = ? AND level = 'checklist'",
+        (task.day, task.owner, task.id),
     )
 
 
