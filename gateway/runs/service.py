@@ -225,7 +225,7 @@ class Runs:
         return changed
 
     async def list(
-        self, owner: str, limit: int, before: tuple[str, str] | None = None
+        self, owner: str, limit: int, before: tuple[float, str] | None = None
     ) -> builtins.list[RunView]:
         """The owner's runs, newest first."""
         return await self._parts.database.read(lambda c: list_runs(c, owner, limit, before))

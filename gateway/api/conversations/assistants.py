@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import Annotated, Any
 from uuid import uuid4
 
@@ -21,7 +22,7 @@ from gateway.api.conversations.replies import (
 )
 from gateway.api.http.endpoint import JSON, Endpoint
 from gateway.api.parsing.fields import Body, read_body
-from gateway.api.parsing.paging import Listed, Paged, halves, pair, query_of
+from gateway.api.parsing.paging import Paged, PagedByTime, pair, query_of
 from gateway.api.services import ApiRequest
 from gateway.base.redact import without_secrets
 from gateway.store.memory.assistants import (
@@ -52,10 +53,6 @@ class AssistantChange(Body, frozen=True, kw_only=True):
     biography: Text | UnsetType = UNSET
 
 
-class AssistantQuery(Listed, frozen=True, kw_only=True):
-    before: Annotated[str, Meta(pattern=r"^[0-9]{1,12}(\.[0-9]{1,9})?~[^~\n]{1,100}$")] | UnsetType = UNSET
-
-
 async def create(request: ApiRequest) -> Struct:
     """A new assistant."""
     body, redactions = without_secrets(await read_body(request, NewAssistant))
@@ -75,15 +72,9 @@ async def create(request: ApiRequest) -> Struct:
 
 async def list_all(request: ApiRequest) -> dict[str, Any]:
     """The caller's assistants, newest first."""
-    asked, owner = query_of(request, AssistantQuery), request.owner
-    before = halves(asked.before)
-    last = (float(before[0]), before[1]) if before else None
-    return await listed(
-        request,
-        asked,
-        lambda c: list_assistants(c, owner, limit=asked.limit, before=last),
-        lambda rows: pair(rows[-1].created_at, rows[-1].id),
-    )
+    select = partial(list_assistants, owner=request.owner)
+    asked = query_of(request, PagedByTime)
+    return await listed(request, asked, select, lambda rows: pair(rows[-1].created_at, rows[-1].id))
 
 
 async def show(request: ApiRequest) -> Struct:
@@ -124,24 +115,14 @@ async def delete(request: ApiRequest) -> Struct:
 
 async def biographies(request: ApiRequest) -> dict[str, Any]:
     """All versions of the biography, newest first."""
-    assistant, asked = await _assistant_of(request), query_of(request, Paged)
-    return await listed(
-        request,
-        asked,
-        lambda c: list_biographies(c, assistant.id, limit=asked.limit, before=asked.cursor),
-        lambda rows: rows[-1].version,
-    )
+    select = partial(list_biographies, assistant=(await _assistant_of(request)).id)
+    return await listed(request, query_of(request, Paged), select, lambda rows: rows[-1].version)
 
 
 async def reflections(request: ApiRequest) -> dict[str, Any]:
     """All versions of the reflection over the assistant's conversations, newest first."""
-    assistant, asked = await _assistant_of(request), query_of(request, Paged)
-    return await listed(
-        request,
-        asked,
-        lambda c: list_reflections(c, assistant.id, limit=asked.limit, before=asked.cursor),
-        lambda rows: rows[-1].version,
-    )
+    select = partial(list_reflections, assistant=(await _assistant_of(request)).id)
+    return await listed(request, query_of(request, Paged), select, lambda rows: rows[-1].version)
 
 
 async def _assistant_of(request: ApiRequest) -> Assistant:
@@ -153,7 +134,7 @@ async def _assistant_of(request: ApiRequest) -> Assistant:
 _ONE = "/v1/assistants/{id}"
 ENDPOINTS = (
     Endpoint("POST", "/v1/assistants", create, "user", (JSON,), NewAssistant, AssistantReply, status=201),
-    Endpoint("GET", "/v1/assistants", list_all, "user", reply=AssistantPage, query=AssistantQuery),
+    Endpoint("GET", "/v1/assistants", list_all, "user", reply=AssistantPage, query=PagedByTime),
     Endpoint("GET", _ONE, show, "user", reply=AssistantReply),
     Endpoint("PATCH", _ONE, change, "user", (JSON,), AssistantChange, AssistantReply),
     Endpoint("DELETE", _ONE, delete, "user", reply=Erased),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import Annotated, Any
 
 import apsw
@@ -44,13 +45,8 @@ async def list_all(request: ApiRequest) -> dict[str, Any]:
 
 
 async def page_of(request: ApiRequest, asked: FactQuery) -> dict[str, Any]:
-    owner = request.owner
-    return await listed(
-        request,
-        asked,
-        lambda c: list_facts(c, owner, limit=asked.limit, before=asked.cursor, ended=asked.ended),
-        lambda rows: rows[-1].seq,
-    )
+    select = partial(list_facts, owner=request.owner, ended=asked.ended)
+    return await listed(request, asked, select, lambda rows: rows[-1].seq)
 
 
 async def show(request: ApiRequest) -> Struct:

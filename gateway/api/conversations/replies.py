@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from functools import partial
 from typing import Any, TypeVar
 
-import apsw
 import msgspec
 from msgspec import Struct, defstruct
 
 from gateway.api.parsing.paging import Listed
 from gateway.api.services import ApiRequest
+from gateway.api.streaming.streams import Relay, StreamReply, named_events
 from gateway.store.memory.assistants import Assistant, Biography, Reflection
 from gateway.store.memory.conversations import Conversation
 from gateway.store.memory.facts import Fact
@@ -20,6 +21,7 @@ from gateway.store.memory.summaries import Summary
 from gateway.store.memory.tasks import Task
 
 Row = TypeVar("Row", bound=Struct)
+T = TypeVar("T")
 
 
 def _public(stored: type[Struct], *private: str, **added: type) -> Any:
@@ -87,9 +89,21 @@ def shown(row: Struct) -> Struct:
 async def listed(
     request: ApiRequest,
     asked: Listed,
-    select: Callable[[apsw.Connection], list[Row]],
+    select: Callable[..., list[Row]],
     cursor: Callable[[list[Row]], object],
 ) -> dict[str, Any]:
-    """A page of rows; ``next`` is the cursor of the following page, null on the last page."""
-    rows = await request.read(select)
+    """A page of what ``select`` returns for a connection, a ``limit`` and the cursor ``before``.
+
+    ``next`` is the cursor of the following page, null on the last page.
+    """
+    rows = await request.read(lambda c: select(c, limit=asked.limit, before=asked.cursor))
     return {"data": [shown(row) for row in rows], "next": cursor(rows) if len(rows) == asked.limit else None}
+
+
+def followed(
+    request: ApiRequest, source: AsyncIterator[T], named: Callable[[T], tuple[str, object]]
+) -> StreamReply[T]:
+    """Events for as long as the caller listens and its key is valid."""
+    recheck = partial(request.services.auth.authenticate, request.headers, "user")
+    relay = Relay(source, request.services.drain, recheck=recheck)
+    return StreamReply(relay, lambda items: named_events(items, request.id, named))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from msgspec import Struct
@@ -26,13 +27,8 @@ class Mark(Body, frozen=True):
 
 async def rounds(request: ApiRequest) -> dict[str, Any]:
     """A page of the log by rounds, oldest first; ``before`` goes back to earlier rounds."""
-    conversation, asked = await conversation_of(request), query_of(request, Paged)
-    return await listed(
-        request,
-        asked,
-        lambda c: list_rounds(c, conversation.id, limit=asked.limit, before=asked.cursor),
-        lambda rows: rows[0].round,
-    )
+    select = partial(list_rounds, conversation=(await conversation_of(request)).id)
+    return await listed(request, query_of(request, Paged), select, lambda rows: rows[0].round)
 
 
 async def mark_round(request: ApiRequest) -> Struct:

@@ -19,18 +19,18 @@ from gateway.api.conversations.replies import (
     MessagePage,
     StoredMessageReply,
     SummaryPage,
+    followed,
     listed,
     shown,
 )
 from gateway.api.http.endpoint import JSON, SSE, Endpoint
 from gateway.api.parsing.fields import Body, invalid, parse, read_body
-from gateway.api.parsing.paging import Listed, Paged, halves, pair, query_of
+from gateway.api.parsing.paging import Paged, PagedByTime, pair, query_of
 from gateway.api.services import ApiRequest
-from gateway.api.streaming.streams import Relay, StreamReply, named_events, until_disconnect
+from gateway.api.streaming.streams import until_disconnect
 from gateway.base.errors import ConfigurationError, NotFoundError
 from gateway.base.redact import without_secrets
 from gateway.memory.compose import summary_text
-from gateway.memory.hub import News
 from gateway.memory.planning.budget import time_zone
 from gateway.memory.types import Block, LeftOut
 from gateway.store.code.projects import project_of
@@ -140,8 +140,7 @@ class Forgotten(Struct, frozen=True):
     messages: int
 
 
-class ConversationQuery(Listed, frozen=True, kw_only=True):
-    before: Annotated[str, Meta(pattern=r"^[0-9]{1,12}(\.[0-9]{1,9})?~[^~\n]{1,100}$")] | UnsetType = UNSET
+class ConversationQuery(PagedByTime, frozen=True, kw_only=True):
     archived: bool = False
 
 
@@ -212,15 +211,9 @@ async def create(request: ApiRequest) -> Struct:
 
 async def list_all(request: ApiRequest) -> dict[str, Any]:
     """The caller's conversations, last used first; ``archived=true`` includes archived ones."""
-    asked, owner = query_of(request, ConversationQuery), request.owner
-    before = halves(asked.before)
-    last = (float(before[0]), before[1]) if before else None
-    return await listed(
-        request,
-        asked,
-        lambda c: list_conversations(c, owner, limit=asked.limit, before=last, archived=asked.archived),
-        lambda rows: pair(rows[-1].updated_at, rows[-1].id),
-    )
+    asked = query_of(request, ConversationQuery)
+    select = partial(list_conversations, owner=request.owner, archived=asked.archived)
+    return await listed(request, asked, select, lambda rows: pair(rows[-1].updated_at, rows[-1].id))
 
 
 async def show(request: ApiRequest) -> Struct:
@@ -250,13 +243,8 @@ async def erase(request: ApiRequest) -> Struct:
 
 async def messages(request: ApiRequest) -> dict[str, Any]:
     """A page of the log, oldest first; ``before`` goes back in time."""
-    conversation, asked = await conversation_of(request), query_of(request, Paged)
-    return await listed(
-        request,
-        asked,
-        lambda c: page_of_messages(c, conversation.id, limit=asked.limit, before=asked.cursor),
-        lambda rows: rows[0].seq,
-    )
+    select = partial(page_of_messages, conversation=(await conversation_of(request)).id)
+    return await listed(request, query_of(request, Paged), select, lambda rows: rows[0].seq)
 
 
 async def forget(request: ApiRequest) -> Struct:
@@ -268,13 +256,8 @@ async def forget(request: ApiRequest) -> Struct:
 
 async def summaries(request: ApiRequest) -> dict[str, Any]:
     """All summaries, newest first, with their spans."""
-    conversation, asked = await conversation_of(request), query_of(request, Paged)
-    return await listed(
-        request,
-        asked,
-        lambda c: list_summaries(c, conversation.id, limit=asked.limit, before=asked.cursor),
-        lambda rows: rows[-1].seq,
-    )
+    select = partial(list_summaries, conversation=(await conversation_of(request)).id)
+    return await listed(request, query_of(request, Paged), select, lambda rows: rows[-1].seq)
 
 
 async def current(request: ApiRequest) -> CurrentSummary:
@@ -334,12 +317,8 @@ async def events(request: ApiRequest) -> object:
 
     Ends with an ``error`` when the caller's key is revoked.
     """
-    services, conversation = request.services, await conversation_of(request)
-    recheck = partial(services.auth.authenticate, request.headers, "user")
-    relay: Relay[News] = Relay(services.conversations.news(conversation), services.drain, recheck=recheck)
-    return StreamReply(
-        relay, lambda items: named_events(items, request.id, lambda news: (news.kind, news.detail))
-    )
+    news = request.services.conversations.news(await conversation_of(request))
+    return followed(request, news, lambda item: (item.kind, item.detail))
 
 
 async def conversation_of(request: ApiRequest) -> Conversation:

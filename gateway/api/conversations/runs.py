@@ -5,17 +5,15 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Awaitable, Callable
-from functools import partial
 from typing import Annotated, Any
 
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import Meta, Struct
 
-from gateway.api.conversations.replies import Erased
+from gateway.api.conversations.replies import Erased, followed
 from gateway.api.http.endpoint import JSON, SSE, Endpoint
 from gateway.api.parsing.fields import Body, read_body
-from gateway.api.parsing.paging import Listed, halves, pair, query_of
+from gateway.api.parsing.paging import PagedByTime, pair, query_of
 from gateway.api.services import ApiRequest
-from gateway.api.streaming.streams import Relay, StreamReply, named_events
 from gateway.base.errors import NotFoundError
 from gateway.base.redact import without_secrets
 from gateway.runs.decide import call_text
@@ -122,10 +120,6 @@ class RunPage(Struct, frozen=True):
     next: str | None
 
 
-class RunQuery(Listed, frozen=True, kw_only=True):
-    before: Annotated[str, Meta(pattern=r"^[0-9]{1,12}(\.[0-9]{1,12})?~[0-9a-f-]{1,40}$")] | UnsetType = UNSET
-
-
 class NoticeReply(Struct, frozen=True, kw_only=True):
     """``breakpoint`` is the id of the BREAKPOINT that asks."""
 
@@ -167,14 +161,10 @@ async def show(request: ApiRequest) -> Struct:
 
 async def events(request: ApiRequest) -> object:
     """The run as it is now, and again after each change, until it has ended."""
-    services = request.services
-    await services.runs.view(request.path_id, request.owner)
-    recheck = partial(services.auth.authenticate, request.headers, "user")
-    source = services.runs.watch(request.path_id, request.owner)
-    relay: Relay[RunView] = Relay(source, services.drain, recheck=recheck)
-    return StreamReply(
-        relay, lambda items: named_events(items, request.id, lambda view: ("run", run_reply(view)))
-    )
+    runs = request.services.runs
+    await runs.view(request.path_id, request.owner)
+    source = runs.watch(request.path_id, request.owner)
+    return followed(request, source, lambda view: ("run", run_reply(view)))
 
 
 async def answer(request: ApiRequest) -> Struct:
@@ -230,28 +220,24 @@ async def notices(request: ApiRequest) -> Struct:
 
 async def list_all(request: ApiRequest) -> Struct:
     """The caller's runs, newest first."""
-    return await page_of(request, query_of(request, RunQuery))
+    return await page_of(request, query_of(request, PagedByTime))
 
 
-async def page_of(request: ApiRequest, asked: RunQuery) -> RunPage:
-    found = await request.services.runs.list(request.owner, asked.limit, halves(asked.before))
+async def page_of(request: ApiRequest, asked: PagedByTime) -> RunPage:
+    found = await request.services.runs.list(request.owner, asked.limit, asked.cursor)
     more = pair(found[-1].run.created_at, found[-1].run.id) if len(found) == asked.limit else None
     return RunPage([run_reply(view) for view in found], more)
 
 
 async def news(request: ApiRequest) -> object:
     """Notices as they come, and runs after each change, until the connection ends."""
-    services = request.services
-    recheck = partial(services.auth.authenticate, request.headers, "user")
-    source = services.runs.news(request.owner)
-    relay: Relay[Notice | RunView | FollowingSince] = Relay(source, services.drain, recheck=recheck)
 
     def named(item: Notice | RunView | FollowingSince) -> tuple[str, object]:
         if isinstance(item, FollowingSince):
             return "ready", item
         return ("run", run_reply(item)) if isinstance(item, RunView) else ("notice", _notice(item))
 
-    return StreamReply(relay, lambda items: named_events(items, request.id, named))
+    return followed(request, request.services.runs.news(request.owner), named)
 
 
 def _notice(found: Notice) -> NoticeReply:
@@ -340,7 +326,7 @@ ENDPOINTS = (
     Endpoint("POST", f"{_ONE}/pause", pause, "user", reply=RunReply),
     Endpoint("POST", f"{_ONE}/resume", resume, "user", reply=RunReply),
     Endpoint("POST", f"{_ONE}/cancel", cancel, "user", reply=RunReply),
-    Endpoint("GET", "/v1/runs", list_all, "user", reply=RunPage, query=RunQuery),
+    Endpoint("GET", "/v1/runs", list_all, "user", reply=RunPage, query=PagedByTime),
     Endpoint("POST", "/v1/notices", notices, "user", reply=Notices),
     Endpoint("GET", "/v1/notices", news, "user", streams=SSE),
     Endpoint("GET", "/v1/approvals", approvals, "user", reply=Approvals),

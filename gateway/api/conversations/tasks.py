@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from datetime import date, datetime
+from functools import partial
 from typing import Annotated, Any
 
 import apsw
@@ -75,6 +76,10 @@ class TaskQuery(Listed, frozen=True, kw_only=True):
     state: State | UnsetType = UNSET
     before: Annotated[str, Meta(pattern=r"^[0-9]{4}(-[0-9]{2}){0,2}~[^~\n]{1,100}$")] | UnsetType = UNSET
 
+    @property
+    def cursor(self) -> tuple[str, str] | None:
+        return halves(self.before)
+
 
 async def list_all(request: ApiRequest) -> dict[str, Any]:
     """The caller's tasks, newest day first; ``day`` is YYYY-MM-DD, YYYY-MM, YYYY or ``today``."""
@@ -82,18 +87,12 @@ async def list_all(request: ApiRequest) -> dict[str, Any]:
 
 
 async def page_of(request: ApiRequest, asked: TaskQuery) -> dict[str, Any]:
-    owner = request.owner
     day = None
     if asked.day is not UNSET:
         day = _today(request) if asked.day == "today" else _checked_day(asked.day)
     state = None if asked.state is UNSET else asked.state
-    before = halves(asked.before)
-    return await listed(
-        request,
-        asked,
-        lambda c: list_tasks(c, owner, limit=asked.limit, day=day, state=state, before=before),
-        lambda rows: pair(rows[-1].day, rows[-1].id),
-    )
+    select = partial(list_tasks, owner=request.owner, day=day, state=state)
+    return await listed(request, asked, select, lambda rows: pair(rows[-1].day, rows[-1].id))
 
 
 async def show(request: ApiRequest) -> Struct:

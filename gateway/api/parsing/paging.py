@@ -18,9 +18,14 @@ Q = TypeVar("Q", bound=Struct)
 
 
 class Listed(Struct, frozen=True, kw_only=True):
-    """A list; subclasses add their cursor ``before``."""
+    """A list; subclasses add ``before``, the `next` of the previous page."""
 
     limit: Limit = 50
+
+    @property
+    def cursor(self) -> object:
+        """The value of ``before``; None for the first page."""
+        raise NotImplementedError
 
 
 class Paged(Listed, frozen=True, kw_only=True):
@@ -30,8 +35,18 @@ class Paged(Listed, frozen=True, kw_only=True):
 
     @property
     def cursor(self) -> int | None:
-        """None for the first page."""
         return self.before if isinstance(self.before, int) else None
+
+
+class PagedByTime(Listed, frozen=True, kw_only=True):
+    """A list whose cursor is the time and the id of a row, as :func:`pair` joins them."""
+
+    before: Annotated[str, Meta(pattern=r"^[0-9]{1,12}(\.[0-9]{1,12})?~[^~\n]{1,100}$")] | UnsetType = UNSET
+
+    @property
+    def cursor(self) -> tuple[float, str] | None:
+        found = halves(self.before)
+        return (float(found[0]), found[1]) if found else None
 
 
 def query_of(request: Request, kind: type[Q]) -> Q:

@@ -165,12 +165,12 @@ def step_recorded_as(
 
 
 def list_runs(
-    connection: apsw.Connection, owner: str, limit: int, before: tuple[str, str] | None = None
+    connection: apsw.Connection, owner: str, limit: int, before: tuple[float, str] | None = None
 ) -> list[RunView]:
     """The owner's runs, newest first. The cursor ``before`` has the time and id of the last one."""
     time, last = before or (None, "")
     source = (
-        "runs WHERE owner = :owner AND (:time IS NULL OR (created_at, id) < (cast(:time AS REAL), :last)) "
+        "runs WHERE owner = :owner AND (:time IS NULL OR (created_at, id) < (:time, :last)) "
         "ORDER BY created_at DESC, id DESC LIMIT :limit"
     )
     found = select(connection, TaskRun, source, {"owner": owner, "time": time, "last": last, "limit": limit})
