@@ -21,6 +21,7 @@ from gateway.api.openai.models import context_length
 from gateway.api.services import ApiRequest, Services
 from gateway.base.errors import HearthError, OverloadedError
 from gateway.base.supervised import TaskHealth
+from gateway.inference.embedding import OptionalHost
 from gateway.inference.interface import HostHealth, HostState, ModelInfo, ReplicaHealth
 from gateway.inference.process.snapshots import FOLDER, SnapshotSizes
 from gateway.inference.speed import Speed
@@ -152,18 +153,6 @@ class QueryStatus(Struct, frozen=True):
     problem: str | None
 
 
-class EmbeddingStatus(Struct, frozen=True, kw_only=True):
-    """The embedding model. ``dimensions`` of the stored vectors; null means all of the model's."""
-
-    host: HostStatus
-    queue: Queue
-    tokens_per_second: float
-    model: ModelStatus
-    dimensions: int | None
-    index: IndexHealth
-    queries: QueryStatus
-
-
 class RerankStatus(Struct, frozen=True, kw_only=True):
     """The reranker."""
 
@@ -171,6 +160,14 @@ class RerankStatus(Struct, frozen=True, kw_only=True):
     queue: Queue
     tokens_per_second: float
     model: ModelStatus
+
+
+class EmbeddingStatus(RerankStatus, frozen=True, kw_only=True):
+    """The embedding model. ``dimensions`` of the stored vectors; null means all of the model's."""
+
+    dimensions: int | None
+    index: IndexHealth
+    queries: QueryStatus
 
 
 class DatabaseStatus(Struct, frozen=True, kw_only=True):
@@ -245,7 +242,7 @@ async def admin_health(request: ApiRequest) -> AdminHealth:
     await _refresh(services)
     health, problem = services.inference.health(), await _problem(services.inference.check)
     embedding, embedding_problem = await _embedding(services)
-    rerank, rerank_problem = await _rerank(services)
+    rerank, rerank_problem = await _optional(services.reranker)
     database, wiki = await _database(services), await _wiki(services)
     background = services.supervision.health()
     sizes = await asyncio.to_thread(SnapshotSizes.of, services.settings.data_dir / FOLDER)
@@ -312,29 +309,24 @@ async def _wiki(services: Services) -> WikiHealth:
 
 
 async def _embedding(services: Services) -> tuple[EmbeddingStatus | None, str | None]:
-    """The state of vector search, and why the embedding host cannot serve. Both None without an embedding model."""
-    health, model, search = services.embedding.health(), services.embedding.model, services.search
-    if health is None or model is None or search is None:
+    """:func:`_optional` of the embedding model, with the state of vector search."""
+    status, problem = await _optional(services.embedding)
+    model, search = services.embedding.model, services.search
+    if status is None or model is None or search is None:
         return None, None
-    problem = await _problem(services.embedding.check)
-    status = EmbeddingStatus(
-        host=HostStatus.of(health, problem),
-        queue=Queue(health.waiting, health.running),
-        tokens_per_second=Speeds.of(health).prefill,
-        model=ModelStatus.of(model, health),
-        dimensions=model.dimensions,
-        index=search.indexer.health(),
-        queries=QueryStatus(search.queries.failures, search.queries.problem),
-    )
-    return status, problem
+    queries = QueryStatus(search.queries.failures, search.queries.problem)
+    index = search.indexer.health()
+    return EmbeddingStatus(
+        **asdict(status), dimensions=model.dimensions, index=index, queries=queries
+    ), problem
 
 
-async def _rerank(services: Services) -> tuple[RerankStatus | None, str | None]:
-    """The state of the reranker, and why its host cannot serve. Both None without one."""
-    health, model = services.reranker.health(), services.reranker.model
+async def _optional(host: OptionalHost) -> tuple[RerankStatus | None, str | None]:
+    """The state of an optional model, and why its host cannot serve. Both None without the model."""
+    health, model = host.health(), host.model
     if health is None or model is None:
         return None, None
-    problem = await _problem(services.reranker.check)
+    problem = await _problem(host.check)
     status = RerankStatus(
         host=HostStatus.of(health, problem),
         queue=Queue(health.waiting, health.running),
