@@ -75,12 +75,11 @@ class OpenRequests:
         request.push(event)
         return True
 
-    def fail(self, request_id: str | None, error: HearthError) -> bool:
+    def fail(self, request_id: str | None, error: HearthError) -> None:
         """Raise ``error`` in a request's reader; the request stays open until the host ends it."""
         request = self._open.get(request_id or "")
         if request is not None:
             request.push(error)
-        return request is not None
 
     def drop(self, request_id: str, error: HearthError) -> None:
         """End a request that the host does not know (any more)."""

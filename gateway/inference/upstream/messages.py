@@ -197,7 +197,6 @@ class ReplyEvents:
     """Turns the events of one stream into those of a generation. Times are monotonic seconds."""
 
     def __init__(self, call: GenerateCall, seed: int) -> None:
-        self.begun = False  # the client may have seen output, so that the request must not be sent again
         self._call = call
         self._seed = seed
         self._sent = time.monotonic()
@@ -229,13 +228,10 @@ class ReplyEvents:
                 self._pieces += 1
                 yield from self._output()
             if thought:
-                self.begun = True
                 yield Thought(self._call.id, thought, 1)
             if text or tokens:
-                self.begun = True
                 yield Delta(self._call.id, text, max(1, len(tokens)), tokens)
             for number, called in enumerate(calls):
-                self.begun = True
                 yield self._called(called, number)
             if reason := choice.get("finish_reason"):
                 self._reason = _REASONS.get(reason, "stop")

@@ -75,14 +75,12 @@ def file_at(connection: apsw.Connection, project: str, path: str) -> FileRow | N
     return select_one(connection, FileRow, "code_files WHERE project = ? AND path = ?", (project, path))
 
 
-def files_named(connection: apsw.Connection, project: str, name: str, *, most: int = 2) -> list[str]:
-    """Paths of up to ``most`` files whose path is ``name`` or ends in it; one that is exactly that is the only one."""
+def files_named(connection: apsw.Connection, project: str, name: str) -> list[str]:
+    """Paths of up to two files whose path is ``name`` or ends in it; one that is exactly that is the only one."""
     if file_at(connection, project, name) is not None:
         return [name]
     ends = "substr(path, -length(?2) - 1) = '/' || ?2"
-    found = select(
-        connection, FileRow, f"code_files WHERE project = ?1 AND {ends} LIMIT ?3", (project, name, most)
-    )
+    found = select(connection, FileRow, f"code_files WHERE project = ?1 AND {ends} LIMIT 2", (project, name))
     return [each.path for each in found]
 
 
