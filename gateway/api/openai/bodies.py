@@ -15,11 +15,11 @@ from gateway.api.parsing.fields import (
     User,
     invalid,
     parse_keep_alive,
+    parse_object,
     sampling_of,
     set_field,
     unsupported,
 )
-from gateway.api.parsing.json_faults import NO_OBJECT, json_object
 from gateway.inference.interface import GenerateCall
 from model_host.protocol import Bias, Lane, StopString, TokenId, Tool, ToolName
 
@@ -227,9 +227,7 @@ def output_form(fields: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
             set_field(fields, "grammar", _one_of(texts, alias), alias)
     for alias, schema in schemas.items():
         if isinstance(schema, str):
-            schema = json_object(schema)
-            if schema is None:
-                raise invalid(alias, NO_OBJECT)
+            schema = parse_object(schema, alias)
         if schema is not None:
             yield alias, schema
 

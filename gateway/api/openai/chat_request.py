@@ -16,8 +16,7 @@ from gateway.api.openai.bodies import (
     host_tools,
     to_call,
 )
-from gateway.api.parsing.fields import Body, CallId, ignore, invalid, unsupported
-from gateway.api.parsing.json_faults import NO_OBJECT, json_object
+from gateway.api.parsing.fields import Body, CallId, ignore, invalid, parse_object, unsupported
 from gateway.base.errors import InvalidRequestError
 from gateway.inference.interface import GenerateCall
 from model_host.protocol import Message, ToolCall, ToolName
@@ -112,9 +111,7 @@ def _result(message: ChatMessage, unanswered: dict[str, str], place: str) -> Mes
 
 
 def _call(call: SentCall, place: str) -> ToolCall:
-    arguments = json_object(call.function.arguments or "{}")
-    if arguments is None:
-        raise invalid(f"{place}.function.arguments", NO_OBJECT)
+    arguments = parse_object(call.function.arguments or "{}", f"{place}.function.arguments")
     return ToolCall(call.id, call.function.name, arguments)
 
 

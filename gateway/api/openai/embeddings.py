@@ -66,7 +66,7 @@ class EmbeddingItem(Struct, frozen=True):
 
 
 class EmbeddingUsage(Struct, frozen=True):
-    """Tokens of all texts, including those that the model adds at their ends."""
+    """Tokens of all texts, or pairs of query and document, including those that the model adds at their ends."""
 
     prompt_tokens: int
     total_tokens: int

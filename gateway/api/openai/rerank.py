@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from gateway.api.http.endpoint import JSON, Endpoint
+from gateway.api.openai.embeddings import EmbeddingUsage
 from gateway.api.openai.models import DEFAULT, check_reranker
 from gateway.api.parsing.fields import Body, User, invalid, parse_keep_alive, read_body
 from gateway.api.recording.requests import logged_rerank
@@ -63,13 +64,6 @@ class RerankResult(Struct, frozen=True):
     document: RankedText | UnsetType = UNSET
 
 
-class RerankUsage(Struct, frozen=True):
-    """Tokens of all pairs of query and document."""
-
-    prompt_tokens: int
-    total_tokens: int
-
-
 class RerankTokens(Struct, frozen=True):
     input_tokens: int
 
@@ -87,7 +81,7 @@ class RerankReply(Struct, frozen=True, kw_only=True):
     object: Literal["list"] = "list"
     model: str
     results: list[RerankResult]
-    usage: RerankUsage
+    usage: EmbeddingUsage
     meta: RerankMeta
 
 
@@ -116,7 +110,7 @@ async def rerank(request: ApiRequest) -> RerankReply:
             )
             for index in best
         ],
-        usage=RerankUsage(total, total),
+        usage=EmbeddingUsage(total, total),
         meta=RerankMeta(RerankTokens(total)),
     )
 

@@ -21,8 +21,7 @@ from gateway.api.openai.bodies import (
     output_form,
     to_call,
 )
-from gateway.api.parsing.fields import Body, CallId, ignore, invalid, set_field
-from gateway.api.parsing.json_faults import NO_OBJECT, json_object
+from gateway.api.parsing.fields import Body, CallId, ignore, invalid, parse_object, set_field
 from gateway.inference.interface import GenerateCall
 from model_host.protocol import Message, ToolCall, ToolName
 
@@ -157,10 +156,7 @@ def _text(item: MessageItem, place: str) -> str:
 
 
 def _call(item: CallItem, place: str) -> ToolCall:
-    arguments = json_object(item.arguments or "{}")
-    if arguments is None:
-        raise invalid(f"{place}.arguments", NO_OBJECT)
-    return ToolCall(item.call_id, item.name, arguments)
+    return ToolCall(item.call_id, item.name, parse_object(item.arguments or "{}", f"{place}.arguments"))
 
 
 class TextFormat(Body, frozen=True, tag_field="type", tag="text"):

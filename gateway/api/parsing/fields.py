@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Meta, Struct, inspect
 from starlette.requests import Request
 
-from gateway.api.parsing.json_faults import MAX_DEPTH, deep_field, find_fault
+from gateway.api.parsing.json_faults import MAX_DEPTH, deep_field, find_fault, json_object
 from gateway.base.errors import InvalidRequestError
 from gateway.inference.interface import KeepAlive
 from model_host.protocol import Penalty, Sampling, Unit
@@ -126,8 +126,16 @@ def sampling_of(fields: Struct, **changed: Any) -> Sampling:
     return Sampling(**{name: value for name, value in given.items() if value is not None})
 
 
-def invalid(param: str, problem: str, *, code: str | None = None) -> InvalidRequestError:
-    return InvalidRequestError(f"`{param}`: {problem}", param=param, code=code)
+def invalid(param: str, problem: str) -> InvalidRequestError:
+    return InvalidRequestError(f"`{param}`: {problem}", param=param)
+
+
+def parse_object(text: str, param: str) -> dict[str, Any]:
+    """The JSON object in a text field. Raises InvalidRequestError."""
+    found = json_object(text)
+    if found is None:
+        raise invalid(param, f"it must be a JSON object as text, nested at most {MAX_DEPTH} levels deep")
+    return found
 
 
 def set_field(fields: dict[str, Any], name: str, value: Any, alias: str) -> None:

@@ -41,10 +41,6 @@ def deep_field(body: bytes) -> str | None:
     return None
 
 
-# The problem with text for which :func:`json_object` returns None.
-NO_OBJECT = f"it must be a JSON object as text, nested at most {MAX_DEPTH} levels deep"
-
-
 def json_object(text: str) -> dict[str, Any] | None:
     """``text`` as a JSON object; None if it is not one, or is nested deeper than :data:`MAX_DEPTH`."""
     try:
