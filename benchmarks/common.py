@@ -61,6 +61,7 @@ class BareHost:
             stderr=subprocess.DEVNULL,
             env=os.environ | {"PYTHONPATH": str(ROOT)},
         )
+        self.started = time.perf_counter()
         self._number = 0
 
     def send(self, op: str, **fields: Any) -> None:

@@ -12,37 +12,21 @@ from __future__ import annotations
 
 import argparse
 import json
-import subprocess
-import sys
-import tarfile
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
-from gateway.code.index import ProjectIndexer
+from benchmarks.codebases.common import fetched, indexed, new_database
 from gateway.code.resolving.values import CONFIRMED
-from gateway.store.code.projects import add_project
 from gateway.store.db import Database
 
 Edge = tuple[str, str]
 
 
-def snippets(folder: Path | None, scratch: Path) -> Path:
-    """The folder of the programs, fetched if none is given."""
-    if folder is None:
-        fetch = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--no-binary", ":all:", "-d"]
-        subprocess.run([*fetch, str(scratch), "pycg==0.0.8"], check=True)
-        with tarfile.open(next(scratch.glob("pycg-*.tar.gz"))) as archive:
-            archive.extractall(scratch, filter="data")
-        folder = next(scratch.glob("pycg-*/"))
-    return folder / "micro-benchmark" / "snippets"
-
-
 def edges(database: Database, root: Path) -> dict[Edge, float]:
     """The calls that hearth finds, and how sure it is of each."""
-    project = database.write_sync(lambda c: add_project(c, str(root), str(root), [], docs=False))
-    ProjectIndexer(database, project).run()
+    project = indexed(database, root)
     rows = database.read_sync(
         lambda c: c.execute(
             "SELECT caller.qualified, callee.qualified, callee.kind, confidence, external FROM code_files "
@@ -67,14 +51,11 @@ def edges(database: Database, root: Path) -> dict[Edge, float]:
 
 def measured(folder: Path) -> Iterator[tuple[str, str, dict[Edge, float], set[Edge]]]:
     """Category, name, edges found and edges expected of each program."""
-    with tempfile.TemporaryDirectory() as scratch:
-        database = Database(Path(scratch) / "graph.db")
-        database.open()
+    with new_database() as database:
         for truth in sorted(folder.glob("*/*/callgraph.json")):
             graph = json.loads(truth.read_text())
             wanted = {(caller, callee) for caller, callees in graph.items() for callee in callees}
             yield truth.parent.parent.name, truth.parent.name, edges(database, truth.parent), wanted
-        database.close()
 
 
 def main() -> None:
@@ -85,7 +66,8 @@ def main() -> None:
     options = parser.parse_args()
     counts: defaultdict[str, list[int]] = defaultdict(lambda: [0] * 6)
     with tempfile.TemporaryDirectory() as scratch:
-        for category, name, found, wanted in measured(snippets(options.at, Path(scratch))):
+        package = options.at or fetched("pycg==0.0.8", Path(scratch))
+        for category, name, found, wanted in measured(package / "micro-benchmark" / "snippets"):
             sure = {edge for edge, confidence in found.items() if confidence >= CONFIRMED}
             numbers = [1, len(wanted), len(sure), len(sure & wanted), len(found), len(found.keys() & wanted)]
             for row in (category, "all"):

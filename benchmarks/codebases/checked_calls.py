@@ -17,11 +17,9 @@ import tempfile
 from collections import defaultdict
 from pathlib import Path
 
-from gateway.code.index import ProjectIndexer
+from benchmarks.codebases.common import indexed, new_database
 from gateway.code.resolving.values import CONFIRMED
 from gateway.code.walk import walk
-from gateway.store.code.projects import add_project
-from gateway.store.db import Database
 
 _COMPILER = "typescript@5.9.3"
 _PACKAGES = ["rxjs@7.8.2/src", "ajv@8.20.0/lib", "@tanstack/query-core@5.108.0/src", "zod@4.6.7/src"]
@@ -45,11 +43,8 @@ def fetched(package: str, scratch: Path) -> Path:
 
 def graph(root: Path) -> Found:
     """The calls that hearth finds: classes for `new`, functions for the rest."""
-    with tempfile.TemporaryDirectory() as data:
-        database = Database(Path(data) / "graph.db")
-        database.open()
-        project = database.write_sync(lambda c: add_project(c, str(root), "measured", [], docs=False))
-        ProjectIndexer(database, project).run()
+    with new_database() as database:
+        indexed(database, root)
         rows = database.read_sync(
             lambda c: c.execute(
                 "SELECT home.path, s.line, s.column, s.name, away.path, coalesce(owner.line, d.line), e.confidence "
@@ -60,7 +55,6 @@ def graph(root: Path) -> Found:
                 "AND d.name = 'constructor' WHERE s.kind = 'call' AND (d.name <> 'constructor' OR s.name = 'super')"
             ).fetchall()
         )
-        database.close()
     found: Found = defaultdict(dict)
     for path, line, column, name, away, defined, confidence in rows:
         targets = found[str(path), int(str(line)), int(str(column)), str(name)]

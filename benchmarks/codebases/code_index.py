@@ -16,13 +16,13 @@ import resource
 import statistics
 import subprocess
 import sys
-import tarfile
 import tempfile
 import time
 from pathlib import Path
 
 import psutil
 
+from benchmarks.codebases.common import fetched
 from gateway.base.supervised import Supervision
 from gateway.code import queries
 from gateway.code.outline import outline
@@ -30,41 +30,15 @@ from gateway.code.watch import ProjectWatcher
 from gateway.store.code.projects import list_projects
 from gateway.store.db import Database
 
-_VERSION = "5.2.19"
+_PACKAGE = "django==5.2.19"
+_BY_NAME = ("callers", "callees", "references", "find", "subclasses", "imports", "impact")
 _BETWEEN = 2.0  # seconds from a visible change to the next: a person's, not those of a checkout
-
-
-def fetched(scratch: Path) -> Path:
-    fetch = [
-        sys.executable,
-        "-m",
-        "pip",
-        "download",
-        "-q",
-        "--no-deps",
-        "--no-binary",
-        ":all:",
-        "-d",
-        str(scratch),
-    ]
-    subprocess.run([*fetch, f"django=={_VERSION}"], check=True)
-    with tarfile.open(next(scratch.glob("*.tar.gz"))) as archive:
-        archive.extractall(scratch, filter="data")
-    return next(scratch.glob("django-*/"))
 
 
 def first_index(data: Path, folder: Path) -> tuple[float, float, float, str]:
     """Seconds, those of CPU, peak megabytes and the summary of `hearth context add`."""
-    command = [
-        sys.executable,
-        "-m",
-        "gateway.cli.main",
-        "context",
-        "add",
-        str(folder),
-        "--data-dir",
-        str(data),
-    ]
+    add = ("context", "add", str(folder), "--data-dir", str(data))
+    command = [sys.executable, "-m", "gateway.cli.main", *add]
     begun = time.perf_counter()
     process = psutil.Popen(command, stdout=subprocess.PIPE, text=True)
     peak = 0.0
@@ -138,11 +112,7 @@ def questions(database: Database, count: int) -> dict[str, list[float]]:
         ]
     )
     asked = {
-        **{
-            each.__name__: each
-            for each in (queries.callers, queries.callees, queries.references, queries.find)
-        },
-        **{each.__name__: each for each in (queries.subclasses, queries.imports, queries.impact)},
+        **{name: getattr(queries, name) for name in _BY_NAME},
         "search": lambda c, project, name: queries.search(c, project, name.replace(".", " "), 20),
     }
     seconds: dict[str, list[float]] = {}
@@ -164,7 +134,7 @@ def main() -> None:
     parser.add_argument("--questions", type=int, default=800)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
-        folder, data = options.at or fetched(Path(scratch)), Path(scratch) / "data"
+        folder, data = options.at or fetched(_PACKAGE, Path(scratch)), Path(scratch) / "data"
         seconds, cpu, peak, summary = first_index(data, folder)
         print(summary)
         load = os.getloadavg()[0]

@@ -13,17 +13,13 @@ import argparse
 import json
 import re
 import subprocess
-import sys
 import tempfile
-import zipfile
 from functools import partial
 from pathlib import Path
 
+from benchmarks.codebases.common import fetched, indexed, new_database
 from gateway.code import queries
-from gateway.code.index import ProjectIndexer
 from gateway.code.outline import outline
-from gateway.store.code.projects import add_project
-from gateway.store.db import Database
 
 _AIDER = """
 import json, re, sys
@@ -42,25 +38,6 @@ for question in json.loads(sys.stdin.read()):
     maps.append(made.get_repo_map([], files, mentioned_fnames=set(), mentioned_idents=words) or "")
 print(json.dumps(maps))
 """
-
-
-def fetched(package: str, scratch: Path) -> Path:
-    """The folder of a wheel of PyPI."""
-    fetch = [
-        sys.executable,
-        "-m",
-        "pip",
-        "download",
-        "-q",
-        "--no-deps",
-        "-d",
-        str(scratch / package),
-        package,
-    ]
-    subprocess.run(fetch, check=True)
-    with zipfile.ZipFile(next((scratch / package).glob("*.whl"))) as archive:
-        archive.extractall(scratch / package)
-    return scratch / package
 
 
 def holds(text: str, place: queries.Place) -> bool:
@@ -90,14 +67,10 @@ def main() -> None:
     kinds = ["for the question", "for the project", *(["aider"] if options.aider else [])]
     counts = dict.fromkeys(kinds, 0)
     print(f"| package | questions | {' | '.join(kinds)} |\n|---|--:|{'--:|' * len(kinds)}")
-    with tempfile.TemporaryDirectory() as temporary:
-        scratch = Path(temporary)
-        database = Database(scratch / "graph.db")
-        database.open()
+    with tempfile.TemporaryDirectory() as scratch, new_database() as database:
         for package, questions in sets.items():
-            root = fetched(package, scratch)
-            project = database.write_sync(lambda c, r=root: add_project(c, str(r), r.name, [], docs=False))  # type: ignore[misc]
-            ProjectIndexer(database, project).run()
+            root = fetched(package, Path(scratch), source=False)
+            project = indexed(database, root)
 
             def made(about: str, project: str = project.id) -> str:
                 return database.read_sync(lambda c: outline(c, project, options.tokens, about)).text
@@ -121,7 +94,6 @@ def main() -> None:
                         print(f"{kind}: {package}: {question} {names}")
             counts = {kind: counts[kind] + row[kind] for kind in kinds}
             print(f"| {package} | {len(questions)} | {' | '.join(str(row[kind]) for kind in kinds)} |")
-        database.close()
     every = sum(map(len, sets.values()))
     print(f"| all | {every} | {' | '.join(f'{counts[kind] / every:.2f}' for kind in kinds)} |")
 

@@ -11,34 +11,22 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import subprocess
-import sys
-import tarfile
 import tempfile
 import time
 from pathlib import Path
 
+from benchmarks.codebases.common import fetched, indexed
 from gateway.base.supervised import Supervision
-from gateway.code.index import ProjectIndexer
 from gateway.code.meaning import CodeDocuments, Nearness
 from gateway.code.parts import headings
 from gateway.code.queries import find, search
 from gateway.config.settings import EmbeddingSettings, Settings
-from gateway.store.code.projects import add_project
 from gateway.store.db import Database
 from gateway.vectors.parts import make_embedder, make_search
 
 _PACKAGE = "werkzeug==3.1.3"
 _QUESTIONS = Path(__file__).with_name("search_questions.json")
 _HITS = 5
-
-
-def fetched(scratch: Path) -> Path:
-    fetch = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--no-binary", ":all:", "-d"]
-    subprocess.run([*fetch, str(scratch), _PACKAGE], check=True)
-    with tarfile.open(next(scratch.glob("*.tar.gz"))) as archive:
-        archive.extractall(scratch, filter="data")
-    return next(scratch.glob("werkzeug-*/"))
 
 
 def places(database: Database, project: str, root: Path, wanted: str) -> set[tuple[str, int]]:
@@ -59,8 +47,7 @@ async def measure(root: Path, data: Path, model: Path) -> None:
     settings = Settings(data_dir=data, embedding=EmbeddingSettings(model=str(model)))
     database = Database(data / "hearth.db")
     database.open()
-    project = database.write_sync(lambda c: add_project(c, str(root), "werkzeug", [], docs=False))
-    ProjectIndexer(database, project).run()
+    project = indexed(database, root)
     embedder = make_embedder(settings)
     vectors = make_search(settings, database, embedder, [CodeDocuments()], lambda: False)
     assert vectors is not None
@@ -96,7 +83,7 @@ def main() -> None:
     parser.add_argument("--model", type=Path, required=True)
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
-        root = asked.at or fetched(Path(scratch))
+        root = asked.at or fetched(_PACKAGE, Path(scratch))
         asyncio.run(measure(root.resolve(), Path(scratch) / "data", asked.model))
 
 

@@ -17,9 +17,8 @@ import tempfile
 from collections import defaultdict
 from pathlib import Path
 
-from gateway.code.index import ProjectIndexer
+from benchmarks.codebases.common import indexed, new_database
 from gateway.code.resolving.values import CONFIRMED
-from gateway.store.code.projects import add_project
 from gateway.store.db import Database
 
 _ROOT = Path(__file__).resolve().parent.parent.parent
@@ -46,11 +45,8 @@ def traced(tests: list[str], scratch: Path) -> list[list[str | int]]:
 class Graph:
     """hearth's edges between functions, and its functions by file."""
 
-    def __init__(self, scratch: Path) -> None:
-        database = Database(scratch / "graph.db")
-        database.open()
-        project = database.write_sync(lambda c: add_project(c, str(_ROOT), "hearth", [], docs=False))
-        ProjectIndexer(database, project).run()
+    def __init__(self, database: Database) -> None:
+        indexed(database, _ROOT)
         edges = "JOIN code_sites AS s ON s.file = d.file AND s.scope = d.ordinal JOIN code_edges AS e ON e.site = s.id"
         rows = database.read_sync(
             lambda c: c.execute(
@@ -67,7 +63,6 @@ class Graph:
             ).fetchall()
         ):
             self.functions[str(path)].append((int(str(line)), str(name), int(str(number)), bool(signature)))
-        database.close()
 
     def find(self, path: str, name: str, line: int) -> list[int]:
         """The definition of a code object; its first line may be that of a decorator."""
@@ -90,7 +85,8 @@ def main() -> None:
         calls = (
             json.loads(options.calls.read_text()) if options.calls else traced(options.tests, Path(scratch))
         )
-        graph = Graph(Path(scratch))
+    with new_database() as database:
+        graph = Graph(database)
     for path, name, line, to, called, at, native in calls:
         callers, callees = graph.find(path, name, line), graph.find(to, called, at)
         sure = max((graph.sure.get((a, b), 0.0) for a in callers for b in callees), default=0.0)

@@ -24,9 +24,8 @@ from typing import Any
 
 import httpx2
 
+from benchmarks.codebases.common import indexed
 from benchmarks.common import ROOT, command_line, new_server
-from gateway.code.index import ProjectIndexer
-from gateway.store.code.projects import add_project
 from gateway.store.db import Database
 
 FILES = {
@@ -175,8 +174,7 @@ def register(database_path: Path, folder: Path) -> None:
         (folder / path).write_text(text)
     database = Database(database_path)
     database.open()
-    project = database.write_sync(lambda c: add_project(c, str(folder), "shop", [], docs=False))
-    ProjectIndexer(database, project).run()
+    indexed(database, folder, "shop")
     database.close()
 
 

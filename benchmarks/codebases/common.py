@@ -1,0 +1,59 @@
+"""What the benchmarks of this folder share: packages of PyPI, and a database with the graph of their code."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from gateway.code.index import ProjectIndexer
+from gateway.store.code.projects import CodeProject, add_project
+from gateway.store.db import Database
+
+
+def fetched(package: str, scratch: Path, *, source: bool = True) -> Path:
+    """The unpacked source distribution of a package, or its wheel; pip downloads it."""
+    folder = scratch / package
+    kind = "--no-binary" if source else "--only-binary"
+    command = (
+        sys.executable,
+        "-m",
+        "pip",
+        "download",
+        "-q",
+        "--no-deps",
+        kind,
+        ":all:",
+        "-d",
+        folder,
+        package,
+    )
+    subprocess.run(command, check=True)
+    archive = next(folder.iterdir())
+    if not source:
+        shutil.unpack_archive(archive, folder, "zip")
+        return folder
+    shutil.unpack_archive(archive, folder, filter="data")
+    return next(each for each in folder.iterdir() if each.is_dir())
+
+
+@contextmanager
+def new_database() -> Iterator[Database]:
+    with tempfile.TemporaryDirectory() as folder:
+        database = Database(Path(folder) / "graph.db")
+        database.open()
+        try:
+            yield database
+        finally:
+            database.close()
+
+
+def indexed(database: Database, root: Path, name: str = "") -> CodeProject:
+    """Register a folder, under its path unless it gets a name, and index it."""
+    project = database.write_sync(lambda c: add_project(c, str(root), name or str(root), [], docs=False))
+    ProjectIndexer(database, project).run()
+    return project
