@@ -14,7 +14,7 @@ from unittest.mock import ANY
 
 import pytest
 
-from gateway.store.db import Database
+from gateway.cli.common.database import opened_database
 from gateway.store.keys import _digest, create_key
 from tests.end_to_end.server import Server
 
@@ -58,14 +58,10 @@ def _start(self: Any, timeout_seconds: float = 60) -> None:
 
 
 def _make_key(folder: Path, token: str) -> None:
-    database = Database(folder / "hearth.db")
-    database.open()
-    try:
+    with opened_database(folder / "hearth.db") as database:
         key, _ = database.write_sync(lambda connection: create_key(connection, "tests", "admin"))
         change = "UPDATE keys SET hash = ? WHERE id = ?"
         database.write_sync(lambda connection: connection.execute(change, (_digest(token), key.id)).get)
-    finally:
-        database.close()
 
 
 def _stop(self: Any) -> None:

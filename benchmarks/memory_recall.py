@@ -21,6 +21,7 @@ import msgspec
 
 from benchmarks.common import command_line
 from gateway.base.supervised import Supervision
+from gateway.cli.common.database import opened_database
 from gateway.config.settings import MemorySettings
 from gateway.inference.interface import GenerateCall, ModelInfo
 from gateway.memory.context import MemoryParts
@@ -110,9 +111,7 @@ def _planted(number: int) -> tuple[str, str]:
 async def run(policy: PolicyName, messages: int) -> list[str]:
     """Measure one conversation with one policy; return the row of the table."""
     model, chance, now = ExtractiveModel(), random.Random(1), 1_763_700_000.0
-    with tempfile.TemporaryDirectory() as folder:
-        database = Database(Path(folder) / "hearth.db")
-        database.open()
+    with tempfile.TemporaryDirectory() as folder, opened_database(Path(folder) / "hearth.db") as database:
 
         async def forget(make: Callable[[], RequestRecord]) -> None: ...
 
@@ -147,7 +146,6 @@ async def run(policy: PolicyName, messages: int) -> list[str]:
         await service.close()
         context = await service.context(await database.read(lambda c: any_conversation(c, policy)))
         prompt = "\n".join(block.text for block in context.composition.blocks)
-        database.close()
     found = [item in prompt for item in wanted]
     read, written = map(sum, zip(*model.background, strict=True)) if model.background else (0, 0)
     return [

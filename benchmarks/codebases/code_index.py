@@ -24,6 +24,7 @@ import psutil
 
 from benchmarks.codebases.common import fetched
 from gateway.base.supervised import Supervision
+from gateway.cli.common.database import opened_database
 from gateway.code import queries
 from gateway.code.outline import outline
 from gateway.code.watch import ProjectWatcher
@@ -141,22 +142,20 @@ def main() -> None:
         print(
             f"first index: {seconds:.1f} s, {cpu:.1f} s of CPU, {peak:.0f} MB at most in all, load {load:.1f}"
         )
-        database = Database(data / "hearth.db")
-        database.open()
-        print(f"database: {database.health().size_bytes / 1e6:.0f} MB")
-        files = random.Random(1).sample(sorted((folder / "django").rglob("*.py")), options.changes)
-        seen, idle = asyncio.run(changes(database, data, files))
-        print(
-            f"a change is visible after {statistics.median(seen):.2f} s in the median, {max(seen):.2f} s at most"
-        )
-        print(f"an idle watcher: {idle:.2f} s of CPU in 10 s")
-        times = questions(database, options.questions)
-        every = sorted(each for kind, found in times.items() if kind != "map" for each in found)
-        median, slowest = every[len(every) // 2] * 1e3, every[int(len(every) * 0.99)] * 1e3
-        print(f"a query: {median:.1f} ms in the median, {slowest:.1f} ms in the 99th percentile")
-        for kind, found in times.items():
-            print(f"  {kind}: {statistics.median(found) * 1e3:.1f} ms, at most {max(found) * 1e3:.1f} ms")
-        database.close()
+        with opened_database(data / "hearth.db") as database:
+            print(f"database: {database.health().size_bytes / 1e6:.0f} MB")
+            files = random.Random(1).sample(sorted((folder / "django").rglob("*.py")), options.changes)
+            seen, idle = asyncio.run(changes(database, data, files))
+            print(
+                f"a change is visible after {statistics.median(seen):.2f} s in the median, {max(seen):.2f} s at most"
+            )
+            print(f"an idle watcher: {idle:.2f} s of CPU in 10 s")
+            times = questions(database, options.questions)
+            every = sorted(each for kind, found in times.items() if kind != "map" for each in found)
+            median, slowest = every[len(every) // 2] * 1e3, every[int(len(every) * 0.99)] * 1e3
+            print(f"a query: {median:.1f} ms in the median, {slowest:.1f} ms in the 99th percentile")
+            for kind, found in times.items():
+                print(f"  {kind}: {statistics.median(found) * 1e3:.1f} ms, at most {max(found) * 1e3:.1f} ms")
 
 
 if __name__ == "__main__":

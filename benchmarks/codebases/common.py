@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from gateway.cli.common.database import opened_database
 from gateway.code.index import ProjectIndexer
 from gateway.store.code.projects import CodeProject, add_project
 from gateway.store.db import Database
@@ -43,13 +44,8 @@ def fetched(package: str, scratch: Path, *, source: bool = True) -> Path:
 
 @contextmanager
 def new_database() -> Iterator[Database]:
-    with tempfile.TemporaryDirectory() as folder:
-        database = Database(Path(folder) / "graph.db")
-        database.open()
-        try:
-            yield database
-        finally:
-            database.close()
+    with tempfile.TemporaryDirectory() as folder, opened_database(Path(folder) / "graph.db") as database:
+        yield database
 
 
 def indexed(database: Database, root: Path, name: str = "") -> CodeProject:

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from benchmarks.codebases.common import fetched, indexed
 from gateway.base.supervised import Supervision
+from gateway.cli.common.database import opened_database
 from gateway.code.meaning import CodeDocuments, Nearness
 from gateway.code.parts import headings
 from gateway.code.queries import find, search
@@ -45,36 +46,35 @@ def places(database: Database, project: str, root: Path, wanted: str) -> set[tup
 
 async def measure(root: Path, data: Path, model: Path) -> None:
     settings = Settings(data_dir=data, embedding=EmbeddingSettings(model=str(model)))
-    database = Database(data / "hearth.db")
-    database.open()
-    project = indexed(database, root)
-    embedder = make_embedder(settings)
-    vectors = make_search(settings, database, embedder, [CodeDocuments()], lambda: False)
-    assert vectors is not None
-    begun = time.perf_counter()
-    vectors.indexer.start(Supervision())
-    await vectors.indexer.caught_up()
-    made = database.read_sync(CodeDocuments().count)
-    print(f"{made.done} parts embedded in {time.perf_counter() - begun:.0f} s")
-    nearness = Nearness(database, vectors.queries)
-    totals = {"text": 0, "both": 0, "meaning": 0}
-    questions = json.loads(_QUESTIONS.read_text())
-    for question, answers in questions:
-        wanted = {place for answer in answers for place in places(database, project.id, root, answer)}
-        near = await nearness.hits(project.id, question, _HITS * 4)
-        text = database.read_sync(lambda c, q=question: search(c, project.id, q, 20))
-        both = database.read_sync(lambda c, q=question, n=near: search(c, project.id, q, 20, n))
-        row = {}
-        for name, hits in (("text", text), ("both", both), ("meaning", near)):
-            row[name] = bool(wanted & {(hit.path, hit.line) for hit in hits[:_HITS]})
-            totals[name] += row[name]
-        print(*(f"{name}={'yes' if hit else 'no ':3}" for name, hit in row.items()), question)
-    print(
-        *(f"recall@{_HITS} {name}: {count} of {len(questions)}" for name, count in totals.items()), sep="\n"
-    )
-    await vectors.close()
-    await embedder.close()
-    database.close()
+    with opened_database(data / "hearth.db") as database:
+        project = indexed(database, root)
+        embedder = make_embedder(settings)
+        vectors = make_search(settings, database, embedder, [CodeDocuments()], lambda: False)
+        assert vectors is not None
+        begun = time.perf_counter()
+        vectors.indexer.start(Supervision())
+        await vectors.indexer.caught_up()
+        made = database.read_sync(CodeDocuments().count)
+        print(f"{made.done} parts embedded in {time.perf_counter() - begun:.0f} s")
+        nearness = Nearness(database, vectors.queries)
+        totals = {"text": 0, "both": 0, "meaning": 0}
+        questions = json.loads(_QUESTIONS.read_text())
+        for question, answers in questions:
+            wanted = {place for answer in answers for place in places(database, project.id, root, answer)}
+            near = await nearness.hits(project.id, question, _HITS * 4)
+            text = database.read_sync(lambda c, q=question: search(c, project.id, q, 20))
+            both = database.read_sync(lambda c, q=question, n=near: search(c, project.id, q, 20, n))
+            row = {}
+            for name, hits in (("text", text), ("both", both), ("meaning", near)):
+                row[name] = bool(wanted & {(hit.path, hit.line) for hit in hits[:_HITS]})
+                totals[name] += row[name]
+            print(*(f"{name}={'yes' if hit else 'no ':3}" for name, hit in row.items()), question)
+        print(
+            *(f"recall@{_HITS} {name}: {count} of {len(questions)}" for name, count in totals.items()),
+            sep="\n",
+        )
+        await vectors.close()
+        await embedder.close()
 
 
 def main() -> None:

@@ -26,7 +26,7 @@ import httpx2
 
 from benchmarks.codebases.common import indexed
 from benchmarks.common import ROOT, command_line, new_server
-from gateway.store.db import Database
+from gateway.cli.common.database import opened_database
 
 FILES = {
     "till.py": "def total(prices):\n    return sum(prices)\n\n\ndef checkout(prices, discount):\n"
@@ -172,10 +172,8 @@ def register(database_path: Path, folder: Path) -> None:
     for path, text in FILES.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(text)
-    database = Database(database_path)
-    database.open()
-    indexed(database, folder, "shop")
-    database.close()
+    with opened_database(database_path) as database:
+        indexed(database, folder, "shop")
 
 
 def main() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from gateway.cli.common.database import opened_database
 from gateway.config.settings import Settings, StoreSettings
 from gateway.store.db import Database
 from gateway.store.open import make_database
@@ -16,10 +17,8 @@ from tests.postgres import Server
 @pytest.fixture
 def database(tmp_path: Path) -> Iterator[Database]:
     """The one that a server or command with the data directory ``tmp_path / "data"`` has."""
-    opened = Database(tmp_path / "data" / "hearth.db")
-    opened.open()
-    yield opened
-    opened.close()
+    with opened_database(tmp_path / "data" / "hearth.db") as opened:
+        yield opened
 
 
 @pytest.fixture(scope="session")

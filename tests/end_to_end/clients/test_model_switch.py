@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from gateway.store.db import Database
+from gateway.cli.common.database import opened_database
 from gateway.store.keys import create_key
 from tests.end_to_end.conftest import StartServer
 from tests.end_to_end.server import Server
@@ -70,13 +70,11 @@ def test_a_model_that_is_unknown_or_damaged_changes_nothing(
 
 def test_only_an_admin_switches_and_the_command_line_does(start_server: StartServer, demo_model: str) -> None:
     server = start_server()
-    database = Database(server.data_dir / "hearth.db")
-    database.open()
-    keys = {
-        role: database.write_sync(lambda c, role=role: create_key(c, role, role))[1]
-        for role in ("user", "admin")
-    }
-    database.close()
+    with opened_database(server.data_dir / "hearth.db") as database:
+        keys = {
+            role: database.write_sync(lambda c, role=role: create_key(c, role, role))[1]
+            for role in ("user", "admin")
+        }
 
     def use(role: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "gateway.cli.main", "models", "use", demo_model]

@@ -9,7 +9,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from gateway.store.db import Database
+from gateway.cli.common.database import opened_database
 from gateway.store.keys import create_key
 from tests.end_to_end.server import Server
 from tests.waiting import eventually
@@ -36,13 +36,11 @@ def server(tmp_path_factory: pytest.TempPathFactory, demo_model: str) -> Iterato
 @pytest.fixture(scope="module")
 def owners(server: Server) -> Iterator[dict[str, httpx2.Client]]:
     """Two owners with a key each."""
-    database = Database(server.data_dir / "hearth.db")
-    database.open()
-    keys = {
-        name: database.write_sync(lambda c, name=name: create_key(c, name, "user"))[1]
-        for name in ("ann", "bob")
-    }
-    database.close()
+    with opened_database(server.data_dir / "hearth.db") as database:
+        keys = {
+            name: database.write_sync(lambda c, name=name: create_key(c, name, "user"))[1]
+            for name in ("ann", "bob")
+        }
     clients = {
         name: httpx2.Client(base_url=server.url, timeout=120, headers={"Authorization": f"Bearer {key}"})
         for name, key in keys.items()

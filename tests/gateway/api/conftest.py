@@ -13,6 +13,7 @@ import httpx2
 import msgspec
 import pytest
 
+from gateway.cli.common.database import opened_store
 from gateway.config.settings import (
     MemorySettings,
     ModelSettings,
@@ -24,7 +25,6 @@ from gateway.config.settings import (
 from gateway.server.app import create_app
 from gateway.server.serve import GatewayServer, listening_socket
 from gateway.store.keys import Role, create_key
-from gateway.store.open import make_database
 from tests.gateway.api.scripted import ScriptedInference
 
 Client = httpx2.AsyncClient
@@ -123,12 +123,8 @@ async def server(settings: Settings, inference: ScriptedInference) -> AsyncItera
 
 def make_key(settings: Settings, name: str, role: Role) -> str:
     """Create a key as another process would with `hearth key create`."""
-    database = make_database(settings)
-    database.open()
-    try:
+    with opened_store(settings) as database:
         return database.write_sync(lambda connection: create_key(connection, name, role))[1]
-    finally:
-        database.close()
 
 
 SHOP = {

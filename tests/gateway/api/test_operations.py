@@ -8,9 +8,9 @@ import time
 import pytest
 
 from gateway.base.errors import ModelUnavailableError
+from gateway.cli.common.database import opened_database
 from gateway.config.settings import Settings
 from gateway.inference.interface import HostHealth, ModelInfo
-from gateway.store.db import Database
 from gateway.store.migrate import migrations
 from tests.gateway.api.conftest import Client, changed, in_process
 from tests.gateway.api.scripted import ScriptedInference
@@ -202,10 +202,8 @@ async def test_unknown_methods_do_not_grow_the_metrics(client: Client) -> None:
 
 async def test_a_record_that_cannot_be_written_costs_no_reply(client: Client, settings: Settings) -> None:
     name = (await client.post("/v1/conversations", json={})).json()["id"]
-    database = Database(settings.data_dir / "hearth.db")
-    database.open()
-    database.write_sync(lambda connection: connection.execute("ALTER TABLE requests RENAME TO gone"))
-    database.close()
+    with opened_database(settings.data_dir / "hearth.db") as database:
+        database.write_sync(lambda connection: connection.execute("ALTER TABLE requests RENAME TO gone"))
     for path, body in (
         ("/v1/chat/completions", CHAT),
         ("/v1/chat/completions", CHAT | {"n": 2}),

@@ -10,24 +10,20 @@ from urllib.parse import quote
 
 import pytest
 
+from gateway.cli.common.database import opened_database
 from gateway.code.index import ProjectIndexer
 from gateway.config.settings import Settings
 from gateway.inference.interface import GenerateCall
 from gateway.store.code.projects import add_project, remove_project
-from gateway.store.db import Database
 from tests.gateway.api.conftest import Client, in_process, make_key
 from tests.gateway.api.scripted import ScriptedInference
 
 
 def register(settings: Settings, root: Path) -> None:
     """As another process would with `hearth context add`."""
-    database = Database(settings.database_path)
-    database.open()
-    try:
+    with opened_database(settings.database_path) as database:
         project = database.write_sync(lambda c: add_project(c, str(root), root.name, [], docs=False))
         ProjectIndexer(database, project).run()
-    finally:
-        database.close()
 
 
 @pytest.fixture
@@ -189,12 +185,8 @@ async def test_binding_and_releasing_a_conversation(client: Client, settings: Se
     assert changed["project"] == project["id"]  # type: ignore[index]
     wrong = await client.patch(path, json={"project": "shap"})
     assert (wrong.status_code, wrong.json()["error"]["param"]) == (400, "project")
-    database = Database(settings.database_path)
-    database.open()
-    try:
+    with opened_database(settings.database_path) as database:
         database.write_sync(lambda c: remove_project(c, project["id"]))  # type: ignore[index]
-    finally:
-        database.close()
     sent = (await client.post(f"{path}/messages", json={"text": "Who calls Auth.login?"})).json()
     assert "no longer registered" in str(sent["budget"]["left_out"])
     assert (await client.patch(path, json={"project": None})).json()["project"] is None

@@ -11,9 +11,9 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from gateway.cli.common.database import opened_database
 from gateway.cli.common.exits import EXIT_INTERRUPTED
 from gateway.cli.common.runfile import running
-from gateway.store.db import Database
 from tests.gateway.cli.conftest import COMMAND, Run, run_command
 from tests.waiting import eventually
 
@@ -116,15 +116,13 @@ def test_ctrl_c_keeps_what_is_indexed_and_a_refresh_goes_on(
     process = subprocess.Popen(
         [*COMMAND, "context", "add", str(root)], env=environment, stderr=subprocess.PIPE, text=True
     )
-    database = Database(tmp_path / "data" / "hearth.db")
-    database.open()
-    count = "SELECT count(*) FROM code_files"
-    eventually(lambda: database.read_sync(lambda c: c.execute(count).get), "nothing was indexed")
-    process.send_signal(signal.SIGINT)
-    assert "what is indexed is kept: `hearth context refresh big` goes on" in process.communicate()[1]
-    assert process.returncode == EXIT_INTERRUPTED
-    kept = database.read_sync(lambda c: c.execute(count).get)
-    database.close()
+    with opened_database(tmp_path / "data" / "hearth.db") as database:
+        count = "SELECT count(*) FROM code_files"
+        eventually(lambda: database.read_sync(lambda c: c.execute(count).get), "nothing was indexed")
+        process.send_signal(signal.SIGINT)
+        assert "what is indexed is kept: `hearth context refresh big` goes on" in process.communicate()[1]
+        assert process.returncode == EXIT_INTERRUPTED
+        kept = database.read_sync(lambda c: c.execute(count).get)
     assert 0 < kept < 2000
     done = hearth("context", "refresh", "big").stdout
     assert f"2000 files, 2000 definitions; {2000 - kept} files were new or changed" in done

@@ -11,6 +11,7 @@ import pytest
 
 from gateway.base.cores import usable_cores
 from gateway.base.resources import bundled
+from gateway.cli.common.database import opened_database
 from gateway.cli.doctor.command import MachineReport, fit
 from gateway.cli.doctor.question import check_question
 from gateway.config.settings import Settings
@@ -18,7 +19,6 @@ from gateway.inference.process.snapshots import SnapshotSizes
 from gateway.inference.process.thread_plans import ThreadPlan, ThreadPlans
 from gateway.inference.speed import Learned, Rate
 from gateway.models.catalog import Catalog
-from gateway.store.db import Database
 from gateway.store.request_log import GenerationRecord, RequestRecord, add_record
 from tests.gateway.cli.conftest import Run
 
@@ -199,28 +199,29 @@ def test_a_key_is_made_listed_and_revoked(hearth: Run, tmp_path: Path) -> None:
 def test_the_log_in_short_and_long_form(hearth: Run, tmp_path: Path) -> None:
     empty = hearth("log")
     assert (empty.returncode, "no requests are logged" in empty.stdout + empty.stderr) == (0, True)
-    database = Database(tmp_path / "data/hearth.db")
-    database.open()
-    generation = GenerationRecord(
-        step="answer", messages=[{"role": "user", "content": "PROMPT \x1b[2J"}], output="RAW", prompt_name="p"
-    )
-    for number in range(3):
-        record = RequestRecord(
-            id=f"req{number}x",
-            kind="ask",
-            started_at=time.time(),
-            seconds=1.5,
-            status=200,
-            text=f"question {number} " + "long " * 40,
-            answer="ANSWER",
-            generations=[generation],
+    with opened_database(tmp_path / "data/hearth.db") as database:
+        generation = GenerationRecord(
+            step="answer",
+            messages=[{"role": "user", "content": "PROMPT \x1b[2J"}],
+            output="RAW",
+            prompt_name="p",
         )
-        database.write_sync(
-            lambda connection, record=record: add_record(
-                connection, record, max_records=10, max_record_bytes=10**6
+        for number in range(3):
+            record = RequestRecord(
+                id=f"req{number}x",
+                kind="ask",
+                started_at=time.time(),
+                seconds=1.5,
+                status=200,
+                text=f"question {number} " + "long " * 40,
+                answer="ANSWER",
+                generations=[generation],
             )
-        )
-    database.close()
+            database.write_sync(
+                lambda connection, record=record: add_record(
+                    connection, record, max_records=10, max_record_bytes=10**6
+                )
+            )
     short = hearth("log", "--limit", "2").stdout.splitlines()
     assert ["req2x" in short[1], "req1x" in short[2], len(short)] == [True, True, 3]
     long_form = hearth("log", "req1").stdout

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from gateway.cli.common.database import opened_database
 from gateway.code.index import Indexed, ProjectIndexer
 from gateway.store.code.projects import CodeProject, add_project, project_of
 from gateway.store.db import Database
@@ -51,10 +52,8 @@ class Indexable:
 
 @pytest.fixture
 def database(tmp_path: Path) -> Iterator[Database]:
-    made = Database(tmp_path / "data" / "hearth.db")
-    made.open()
-    yield made
-    made.close()
+    with opened_database(tmp_path / "data" / "hearth.db") as made:
+        yield made
 
 
 @pytest.fixture

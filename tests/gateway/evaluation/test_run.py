@@ -10,12 +10,12 @@ import pytest
 from gateway.ask.types import AskResult, Budget, Citation
 from gateway.base.errors import ConfigurationError, DeadlineError, HearthError, OverloadedError
 from gateway.base.resources import sample_wiki
+from gateway.cli.common.database import opened_database
 from gateway.config.settings import WikiSettings
 from gateway.evaluation.questions import Question
 from gateway.evaluation.report import costs, summary
 from gateway.evaluation.run import Asked, Evaluator
 from gateway.evaluation.score import Row, Tokens
-from gateway.store.db import Database
 from gateway.wiki.local import LocalWiki
 from gateway.wiki.sample.loader import load_sample
 
@@ -54,11 +54,9 @@ def answered(text: str) -> AskResult:
 
 @pytest.fixture
 async def wiki(tmp_path: Path) -> AsyncIterator[LocalWiki]:
-    database = Database(tmp_path / "hearth.db")
-    database.open()
-    await load_sample(database, sample_wiki())
-    yield LocalWiki(database, WikiSettings())
-    database.close()
+    with opened_database(tmp_path / "hearth.db") as database:
+        await load_sample(database, sample_wiki())
+        yield LocalWiki(database, WikiSettings())
 
 
 async def test_a_row_has_both_kinds_of_retrieval_and_the_answers_scores(wiki: LocalWiki) -> None:

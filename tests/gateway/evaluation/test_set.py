@@ -10,12 +10,12 @@ import pytest
 
 from gateway.base.errors import ConfigurationError
 from gateway.base.resources import bundled, sample_wiki
+from gateway.cli.common.database import opened_database
 from gateway.config.settings import WikiSettings
 from gateway.evaluation.check import problems
 from gateway.evaluation.questions import Question, load_questions
 from gateway.evaluation.report import summary
 from gateway.evaluation.run import Evaluator
-from gateway.store.db import Database
 from gateway.wiki.local import LocalWiki
 from gateway.wiki.sample.loader import load_sample
 
@@ -31,11 +31,9 @@ def test_there_are_enough_and_none_twice() -> None:
 
 @pytest.fixture
 async def wiki(tmp_path: Path) -> AsyncIterator[LocalWiki]:
-    database = Database(tmp_path / "hearth.db")
-    database.open()
-    await load_sample(database, sample_wiki())
-    yield LocalWiki(database, WikiSettings())
-    database.close()
+    with opened_database(tmp_path / "hearth.db") as database:
+        await load_sample(database, sample_wiki())
+        yield LocalWiki(database, WikiSettings())
 
 
 async def test_retrieval_finds_the_page_by_the_questions_own_words(wiki: LocalWiki) -> None:

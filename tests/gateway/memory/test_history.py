@@ -12,6 +12,7 @@ import pytest
 
 from gateway.base.errors import ModelUnavailableError
 from gateway.base.supervised import Supervision
+from gateway.cli.common.database import opened_database
 from gateway.config.settings import MemorySettings
 from gateway.memory.history import History, MessageDocuments, Recalled
 from gateway.store.db import Database
@@ -105,14 +106,10 @@ async def test_messages_from_before_the_index_are_found(tmp_path: Path) -> None:
             (name, failed),
         )
     old.close()
-    database = Database(path)
-    database.open()
-    try:
+    with opened_database(path) as database:
         for query in ("zebra", "duong"):
             seqs = await history(database).search("ann", None, query)
             assert [each.id for each in await database.read(lambda c, s=seqs: said(c, s))] == ["m1"]  # type: ignore[misc]
-    finally:
-        database.close()
 
 
 class Meaning:

@@ -18,7 +18,7 @@ import apsw
 import httpx2
 import pytest
 
-from gateway.store.open import make_database
+from gateway.cli.common.database import opened_store
 from tests.gateway.memory.forked import Nursery
 from tests.gateway.memory.scripted_server import settings_for
 
@@ -103,12 +103,8 @@ def check(data_dir: Path, acknowledged: set[str]) -> dict[str, int]:
     """Every promise about what is on disk."""
     settings = settings_for(data_dir, 0)
     if settings.store.url:
-        database = make_database(settings)
-        database.open()
-        try:
+        with opened_store(settings) as database:
             return database.read_sync(lambda c: _check(c, acknowledged))
-        finally:
-            database.close()
     connection = apsw.Connection(str(data_dir / "hearth.db"))
     assert connection.pragma("integrity_check") == "ok"
     assert connection.pragma("foreign_key_check") is None

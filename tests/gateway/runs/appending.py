@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from gateway.api.recording.recorder import Recorder
 from gateway.base.supervised import Supervision
+from gateway.cli.common.database import opened_database
 from gateway.config.settings import LogSettings, TaskSettings
 from gateway.models.prompts import PromptSet
 from gateway.runs.runner import RunParts
@@ -94,29 +95,27 @@ def main(folder: str, told: Connection) -> None:
 
 async def make_tasks(folder: Path, batch: int) -> None:
     """Twenty tasks whose steps append lines, and their runs, which no process works on yet."""
-    database = Database(folder / "hearth.db")
-    database.open()
-    parts = RunParts(
-        database=database,
-        inference=cast("Any", None),
-        prompts=PromptSet([]),
-        settings=TaskSettings(),
-        served=cast("Any", None),
-        record=cast("Any", None),
-        tools=Toolbox([appender(folder / "lines")]),
-    )
-    runs = Runs(parts)
-    for number in range(TASKS):
-        new = NewTask(
-            owner=OWNER,
-            level="task",
-            parent=None,
-            archetype="model",
-            title=f"task {number}",
-            day=f"{2000 + batch}-01-01",
-            created_at=time.time(),
+    with opened_database(folder / "hearth.db") as database:
+        parts = RunParts(
+            database=database,
+            inference=cast("Any", None),
+            prompts=PromptSet([]),
+            settings=TaskSettings(),
+            served=cast("Any", None),
+            record=cast("Any", None),
+            tools=Toolbox([appender(folder / "lines")]),
         )
-        task = database.write_sync(lambda c, new=new: add_task(c, new))
-        steps = [f"append: {batch} {number} {step}" for step in range(STEPS)]
-        await runs.begin(task.id, OWNER, steps, None)
-    database.close()
+        runs = Runs(parts)
+        for number in range(TASKS):
+            new = NewTask(
+                owner=OWNER,
+                level="task",
+                parent=None,
+                archetype="model",
+                title=f"task {number}",
+                day=f"{2000 + batch}-01-01",
+                created_at=time.time(),
+            )
+            task = database.write_sync(lambda c, new=new: add_task(c, new))
+            steps = [f"append: {batch} {number} {step}" for step in range(STEPS)]
+            await runs.begin(task.id, OWNER, steps, None)

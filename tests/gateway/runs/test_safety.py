@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gateway.cli.common.database import opened_database
 from gateway.config.settings import Settings
 from gateway.inference.interface import GenerateCall
 from gateway.runs.decide import Ask, Do, Finish, decide
 from gateway.runs.tool import Calling, Risk, RunTool, Toolbox, ToolOutput
-from gateway.store.db import Database
 from gateway.store.memory.runs import Breakpoint, RunStep, RunView, TaskRun
 from gateway.store.memory.tasks import Archetype, Task
 from gateway.store.wiki.pages import NewPage, put_page
@@ -181,12 +181,11 @@ async def test_read_text_and_read_data_and_an_effect_need_a_person(
 
 
 def _add_page(settings: Settings, text: str) -> None:
-    database = Database(settings.database_path)
-    database.open()
-    body = f"The canary is yellow. {text}"
-    sections = msgspec.json.encode([Section("", "", 1, body)]).decode()
-    page = NewPage(
-        title="Canary", revision=1, sections=sections, headings="", body=body, size=len(body), extractor=1, sketch=b""
-    )  # fmt: skip
-    database.write_sync(lambda c: put_page(c, page, "test"))
-    database.close()
+    with opened_database(settings.database_path) as database:
+        body = f"The canary is yellow. {text}"
+        sections = msgspec.json.encode([Section("", "", 1, body)]).decode()
+        page = NewPage(
+            title="Canary", revision=1, sections=sections, headings="", body=body, size=len(body), extractor=1,
+            sketch=b"",
+        )  # fmt: skip
+        database.write_sync(lambda c: put_page(c, page, "test"))

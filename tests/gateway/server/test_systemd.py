@@ -17,8 +17,8 @@ import pytest
 from structlog.testing import capture_logs
 
 from gateway.base.supervised import Supervision
+from gateway.cli.common.database import opened_database
 from gateway.server.systemd import Notifier, inherited_socket
-from gateway.store.db import Database
 from gateway.store.keys import create_key
 from tests.waiting import until
 
@@ -192,10 +192,8 @@ def test_a_passed_public_socket_needs_a_key(tmp_path: Path, tiny_model: Path) ->
         with start(tmp_path / "data", tiny_model, [passed.fileno()]) as process:
             _, errors = process.communicate(timeout=30)
         assert (process.returncode, "no API key exists" in errors) == (78, True), errors
-        database = Database(tmp_path / "data" / "hearth.db")
-        database.open()
-        database.write_sync(lambda connection: create_key(connection, "me", "admin"))
-        database.close()
+        with opened_database(tmp_path / "data" / "hearth.db") as database:
+            database.write_sync(lambda connection: create_key(connection, "me", "admin"))
         with start(tmp_path / "data", tiny_model, [passed.fileno()]) as process:
             assert process.stdout is not None
             assert "listening on http://0.0.0.0:" in process.stdout.readline()

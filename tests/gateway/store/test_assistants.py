@@ -7,12 +7,12 @@ from typing import Any
 
 import apsw
 
+from gateway.cli.common.database import opened_database
 from gateway.store.memory.assistants import assistant_of, list_assistants, list_biographies, waiting_summaries
 from gateway.store.memory.conversations import any_conversation
 from gateway.store.memory.messages import open_messages
 from gateway.store.memory.summaries import live_summaries
 from gateway.store.migrate import migrate, migrations
-from tests.gateway.store.test_db import opened
 
 
 def _insert(connection: apsw.Connection, table: str, **values: Any) -> None:
@@ -49,7 +49,7 @@ def test_personas_and_reflections_of_an_older_schema(tmp_path: Path) -> None:
         _insert(old, "messages", seq=seq, id=f"m{seq}", speaker=speaker, round=seq, created_at=1.0, **message)
     old.execute("UPDATE messages SET summarized_by = 1 WHERE seq = 1")
     old.close()
-    with opened(path) as database:
+    with opened_database(path) as database:
         read = database.read_sync
         names = ("c1", "c2", "c3", "c4", "c5")
         found = read(lambda c: {name: assistant_of(c, any_conversation(c, name)) for name in names})

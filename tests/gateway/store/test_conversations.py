@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from gateway.base.errors import NotFoundError
+from gateway.cli.common.database import opened_database
 from gateway.store.db import Database
 from gateway.store.memory.conversations import (
     Conversation,
@@ -255,9 +256,7 @@ def test_messages_of_an_older_schema_keep_their_numbers(tmp_path: Path) -> None:
     add_summary(old, digest(1, 4))
     old.execute("DELETE FROM messages WHERE seq = 6")
     old.close()
-    database = Database(path)
-    database.open()
-    try:
+    with opened_database(path) as database:
         after = database.read_sync(lambda c: page_of_messages(c, "c1", limit=9))
         shown = [(m.seq, m.id, m.role, m.round, m.failed, m.summarized_by, m.answers) for m in after]
         assert shown == [
@@ -271,8 +270,6 @@ def test_messages_of_an_older_schema_keep_their_numbers(tmp_path: Path) -> None:
         assert database.write_sync(lambda c: say(c, "m7")).seq == 7, "no number is given twice"
         database.write_sync(lambda c: add_conversation(c, make("c2")))
         assert database.write_sync(lambda c: say(c, "m7", conversation="c2")).id == "m7"
-    finally:
-        database.close()
 
 
 def test_records_of_an_older_schema_are_erased_with_the_facts_that_they_list(tmp_path: Path) -> None:
@@ -309,9 +306,7 @@ def test_records_of_an_older_schema_are_erased_with_the_facts_that_they_list(tmp
         )
     old.execute("UPDATE request_totals SET records = 2, bytes = 2")
     old.close()
-    database = Database(path)
-    database.open()
-    try:
+    with opened_database(path) as database:
         database.write_sync(lambda c: erase_conversation(c, "c1", "ann"))
         left = database.read_sync(lambda c: c.execute("SELECT text FROM requests").fetchall())
         assert left == [("Nothing.",)]
@@ -319,8 +314,6 @@ def test_records_of_an_older_schema_are_erased_with_the_facts_that_they_list(tmp
             1,
             1,
         )
-    finally:
-        database.close()
 
 
 def _lease(connection: apsw.Connection, now: float) -> Job:

@@ -18,20 +18,11 @@ import pytest
 import structlog
 
 from gateway.base.errors import ConfigurationError, HearthError
+from gateway.cli.common.database import opened_database
 from gateway.store.db import Database
 from gateway.store.migrate import migrations
 from tests.gateway.store.full_disk import full_disk
 from tests.waiting import PATIENCE
-
-
-@contextmanager
-def opened(path: Path) -> Iterator[Database]:
-    database = Database(path)
-    database.open()
-    try:
-        yield database
-    finally:
-        database.close()
 
 
 def put(value: str) -> object:
@@ -50,7 +41,7 @@ def names(connection: apsw.Connection) -> list[str]:
 
 
 def test_a_blank_file_gets_every_migration_and_safe_settings(tmp_path: Path) -> None:
-    with opened(tmp_path / "hearth.db") as database:
+    with opened_database(tmp_path / "hearth.db") as database:
         versions = database.read_sync(
             lambda c: [row[0] for row in c.execute("SELECT version FROM schema_version ORDER BY version")]
         )
@@ -67,10 +58,10 @@ def test_a_blank_file_gets_every_migration_and_safe_settings(tmp_path: Path) -> 
 
 def test_opening_again_keeps_the_data_and_migrates_nothing(tmp_path: Path) -> None:
     path = tmp_path / "hearth.db"
-    with opened(path) as database:
+    with opened_database(path) as database:
         database.write_sync(put("kept"))  # type: ignore[arg-type]
         applied = database.read_sync(lambda c: c.execute("SELECT applied_at FROM schema_version").fetchall())
-    with opened(path) as database:
+    with opened_database(path) as database:
         assert database.read_sync(names) == ["kept"]
         again = database.read_sync(lambda c: c.execute("SELECT applied_at FROM schema_version").fetchall())
     assert again == applied
@@ -79,13 +70,13 @@ def test_opening_again_keeps_the_data_and_migrates_nothing(tmp_path: Path) -> No
 
 def test_files_and_folder_are_private(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "data" / "hearth.db"
-    with opened(path) as database:
+    with opened_database(path) as database:
         database.write_sync(put("x"))  # type: ignore[arg-type]
         assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
         for suffix in ("", "-wal", "-shm"):
             assert stat.S_IMODE(Path(f"{path}{suffix}").stat().st_mode) == 0o600
     path.chmod(0o644)
-    with opened(path):
+    with opened_database(path):
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
@@ -197,7 +188,7 @@ async def test_many_writers_and_readers_at_once(database: Database) -> None:
 
 
 async def test_a_closed_database_says_so(tmp_path: Path) -> None:
-    with opened(tmp_path / "hearth.db") as database:
+    with opened_database(tmp_path / "hearth.db") as database:
         await database.check()
     with pytest.raises(HearthError, match="closed"):
         await database.check()
@@ -220,7 +211,7 @@ async def test_a_full_disk_is_a_clear_error_and_passes(database: Database) -> No
 
 async def test_the_check_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gateway.store.db.TRIAL_SECONDS", 0.05)
-    with full_disk() as disk, opened(tmp_path / "hearth.db") as database:
+    with full_disk() as disk, opened_database(tmp_path / "hearth.db") as database:
         await database.check()
         disk.full = True
         await asyncio.sleep(0.1)  # the last trial no longer counts
@@ -268,7 +259,7 @@ def test_what_is_no_database_is_refused(tmp_path: Path) -> None:
 
 def test_damage_met_while_running_is_a_clear_error(tmp_path: Path) -> None:
     path = tmp_path / "hearth.db"
-    with opened(path) as database:
+    with opened_database(path) as database:
         database.write_sync(put("x" * 50_000))  # type: ignore[arg-type]
     size = path.stat().st_size
     with path.open("r+b") as file:  # everything but the schema's first pages
@@ -303,7 +294,7 @@ def test_an_unusable_folder_is_a_configuration_error(tmp_path: Path) -> None:
 def test_a_lock_held_too_long_is_a_retriable_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gateway.store.db.BUSY_SECONDS", 0.1)
     path = tmp_path / "hearth.db"
-    with opened(path) as database, opened(path) as other:
+    with opened_database(path) as database, opened_database(path) as other:
         entered, release = threading.Event(), threading.Event()
         with ThreadPoolExecutor(1) as pool:
             holding = pool.submit(other.write_sync, lambda _: entered.set() or release.wait(5))
@@ -334,7 +325,7 @@ def test_processes_that_create_the_file_together_share_it(tmp_path: Path) -> Non
     for child in children:
         _, problems = child.communicate(timeout=60)
         assert child.returncode == 0, problems.decode()
-    with opened(path) as database:
+    with opened_database(path) as database:
         assert len(database.read_sync(names)) == 60
 
 
@@ -362,7 +353,7 @@ def test_a_killed_writer_loses_nothing_it_acknowledged(tmp_path: Path) -> None:
         child.stdout.close()
         child.wait(10)
         last = max(int(line) for line in lines if line.endswith("\n"))
-        with opened(path) as database:
+        with opened_database(path) as database:
             stored = database.read_sync(names)
             assert stored[: last + 1] == [f"{n:09}" for n in range(last + 1)]
             assert database.read_sync(lambda c: c.pragma("integrity_check")) == "ok"

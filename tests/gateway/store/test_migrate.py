@@ -6,9 +6,9 @@ import apsw
 import pytest
 
 from gateway.base.errors import ConfigurationError
+from gateway.cli.common.database import opened_database
 from gateway.store.db import Database
 from gateway.store.migrate import Migration, migrate, migrations, schema_version
-from tests.gateway.store.test_db import opened
 
 
 @pytest.mark.parametrize("steps", range(1, len(migrations())))
@@ -17,7 +17,7 @@ def test_every_older_schema_is_brought_up_to_date(tmp_path: Path, steps: int) ->
     connection = apsw.Connection(str(path))
     migrate(connection, path, migrations()[:steps])
     connection.close()
-    with opened(path) as database:
+    with opened_database(path) as database:
         assert database.health().schema_version == migrations()[-1].version
 
 
@@ -37,7 +37,7 @@ def test_a_failing_migration_leaves_nothing_behind(tmp_path: Path) -> None:
 
 def test_a_database_of_a_newer_program_is_refused_naming_both_versions(tmp_path: Path) -> None:
     path = tmp_path / "hearth.db"
-    with opened(path) as database:
+    with opened_database(path) as database:
         database.write_sync(
             lambda c: c.execute("INSERT INTO schema_version VALUES (99, 'future', 0)") and None
         )

@@ -11,7 +11,7 @@ import apsw
 import pytest
 
 from gateway.base.errors import ConfigurationError, HearthError
-from gateway.cli.common.database import opened_store
+from gateway.cli.common.database import opened_database, opened_store
 from gateway.cli.common.runfile import claim
 from gateway.cli.doctor.store import StoreCheck, check_store
 from gateway.cli.main import run
@@ -236,8 +236,6 @@ async def test_a_server_that_restarts_loses_no_acknowledged_message(tmp_path: Pa
 
 def test_copies_are_verified_and_go_both_ways(settings: Settings, tmp_path: Path) -> None:
     file, url = tmp_path / "one.db", settings.store.url
-    source = Database(file)
-    source.open()
 
     def fill(c: apsw.Connection) -> None:
         add_conversation(c, make("c2"))
@@ -247,26 +245,22 @@ def test_copies_are_verified_and_go_both_ways(settings: Settings, tmp_path: Path
         c.execute("DELETE FROM messages WHERE seq > 1100")
         put_fact(c, fact("Ann", 3, "zebras"))
 
-    source.write_sync(fill)
-    before = _dump(source)
-    source.close()
+    with opened_database(file) as source:
+        source.write_sync(fill)
+        before = _dump(source)
     assert run(["store", "copy", str(file), url]) == 0
     assert run(["store", "copy", str(file), url]) == 78, "it is not empty any more"
-    database = make_database(settings)
-    database.open()
-    assert _dump(database) == before
-    found = database.read_sync(lambda c: search_facts(c, "ann", [("channel", "c1")], "any zebra?", 9))
-    assert [each.key for each in found] == ["zebras"]
-    assert database.write_sync(lambda c: say(c, "new")).seq == 1201, "no number is given twice"
-    after = _dump(database)
-    database.close()
+    with opened_store(settings) as database:
+        assert _dump(database) == before
+        found = database.read_sync(lambda c: search_facts(c, "ann", [("channel", "c1")], "any zebra?", 9))
+        assert [each.key for each in found] == ["zebras"]
+        assert database.write_sync(lambda c: say(c, "new")).seq == 1201, "no number is given twice"
+        after = _dump(database)
     assert run(["store", "copy", url, str(file)]) == 78
     assert run(["store", "copy", url, str(file), "--replace"]) == 0
-    again = Database(file)
-    again.open()
-    assert _dump(again) == after
-    assert again.write_sync(lambda c: say(c, "newer")).seq == 1202
-    again.close()
+    with opened_database(file) as again:
+        assert _dump(again) == after
+        assert again.write_sync(lambda c: say(c, "newer")).seq == 1202
 
 
 def test_no_copy_of_a_file_that_a_server_uses_and_one_to_a_new_file(
@@ -274,19 +268,15 @@ def test_no_copy_of_a_file_that_a_server_uses_and_one_to_a_new_file(
 ) -> None:
     file, new = tmp_path / "one" / "hearth.db", tmp_path / "new.db"
     file.parent.mkdir()
-    source = Database(file)
-    source.open()
-    source.write_sync(lambda c: add_conversation(c, make()))
-    source.close()
+    with opened_database(file) as source:
+        source.write_sync(lambda c: add_conversation(c, make()))
     with claim(file.parent):
         assert run(["store", "copy", str(file), settings.store.url]) == 1
     assert "a server uses" in capsys.readouterr().err
     assert run(["store", "copy", str(file), settings.store.url]) == 0
     assert run(["store", "copy", settings.store.url, str(new)]) == 0
-    copied = Database(new)
-    copied.open()
-    assert copied.read_sync(lambda c: any_conversation(c, "c1")).owner == "ann"
-    copied.close()
+    with opened_database(new) as copied:
+        assert copied.read_sync(lambda c: any_conversation(c, "c1")).owner == "ann"
     assert run(["store", "copy", settings.store.url, str(tmp_path / "none" / "new.db")]) == 78
     assert run(["store", "copy", str(new), "store.url"]) == 78
     assert "store.url is not set" in capsys.readouterr().err

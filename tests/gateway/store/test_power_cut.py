@@ -9,7 +9,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from gateway.store.db import Database
+from gateway.cli.common.database import opened_database
 from gateway.store.memory.conversations import add_conversation
 from gateway.store.memory.messages import NewMessage, add_message
 from tests.gateway.store.power_cut import Disk, PowerCutVFS
@@ -34,10 +34,8 @@ def test_acknowledged_messages_survive_power_cuts(tmp_path: Path) -> None:
 def _seed(folder: Path) -> Path:
     """A database with a conversation, closed in order."""
     path = folder / "seed.db"
-    database = Database(path)
-    database.open()
-    database.write_sync(lambda c: add_conversation(c, make()))
-    database.close()
+    with opened_database(path) as database:
+        database.write_sync(lambda c: add_conversation(c, make()))
     return path
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from typing import Any
 
-from gateway.store.db import Database
+from gateway.cli.common.database import opened_database
 from gateway.store.keys import create_key
 from gateway.wiki import ingest
 from tests.end_to_end.server import Server
@@ -66,20 +66,12 @@ def last_question(server: Server) -> tuple[int, set[str]]:
 
 def new_key(server: Server) -> str:
     """A user's key, as `hearth key create` makes it while the server runs."""
-    database = Database(server.data_dir / "hearth.db")
-    database.open()
-    try:
+    with opened_database(server.data_dir / "hearth.db") as database:
         return database.write_sync(lambda connection: create_key(connection, "ann", "user"))[1]
-    finally:
-        database.close()
 
 
 def add_page(server: Server, title: str, text: str) -> None:
     """Put a page into the wiki while the server runs."""
-    database = Database(server.data_dir / "hearth.db")
-    database.open()
-    try:
+    with opened_database(server.data_dir / "hearth.db") as database:
         page = ingest.prepare(title, 1, text)
         database.write_sync(lambda connection: ingest.put(connection, page, "sample"))
-    finally:
-        database.close()

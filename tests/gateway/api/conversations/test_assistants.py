@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from gateway.cli.common.database import opened_store
 from gateway.config.settings import Settings
-from gateway.store.open import make_database
 from tests.gateway.api.conftest import Client, changed, in_process, make_key
 from tests.gateway.api.conversations.test_change import live
 from tests.gateway.api.conversations.test_conversations import replies, say, start, talker, text_of
@@ -45,14 +45,10 @@ _AGED = {"messages": "created_at", "conversations": "updated_at", "summaries": "
 
 def hours_pass(settings: Settings) -> None:
     """Everything so far becomes two hours older, as if by another process."""
-    database = make_database(settings)
-    database.open()
-    try:
+    with opened_store(settings) as database:
         for table, column in _AGED.items():
             change = f"UPDATE {table} SET {column} = {column} - 7200"
             database.write_sync(lambda c, change=change: c.execute(change) and None)  # type: ignore[misc]
-    finally:
-        database.close()
 
 
 async def talked(client: Client, settings: Settings, words: str, **fields: Any) -> str:

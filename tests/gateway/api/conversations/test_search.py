@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from gateway.cli.common.database import opened_store
 from gateway.config.settings import Settings
-from gateway.store.open import make_database
 from tests.gateway.api.conftest import Client, changed, in_process, make_key
 from tests.gateway.api.conversations.test_conversations import replies, say, start, talker, text_of
 from tests.gateway.api.conversations.test_erase import settled
@@ -134,13 +134,11 @@ async def test_owners_never_find_each_others_messages(settings: Settings) -> Non
 async def test_failed_messages_are_not_found(client: Client, settings: Settings) -> None:
     name = await start(client)
     await keep(client, name, "a zebra")
-    database = make_database(settings)
-    database.open()
-    await database.write(lambda c: c.execute("UPDATE messages SET failed = '1'"))
-    assert await found(client, "zebra") == []
-    await database.write(lambda c: c.execute("UPDATE messages SET failed = '0', text = 'a lion'"))
-    assert await found(client, "zebra") == [] and await found(client, "lion") == ["a lion"]
-    database.close()
+    with opened_store(settings) as database:
+        await database.write(lambda c: c.execute("UPDATE messages SET failed = '1'"))
+        assert await found(client, "zebra") == []
+        await database.write(lambda c: c.execute("UPDATE messages SET failed = '0', text = 'a lion'"))
+        assert await found(client, "zebra") == [] and await found(client, "lion") == ["a lion"]
 
 
 FILLERS = ("The weather was mild.", "Trains were late again.", "Soup for lunch.", "A film about ships.")

@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
+from gateway.cli.common.database import opened_database
 from gateway.config.settings import Settings
-from gateway.store.db import Database
 from gateway.store.keys import revoke_key
 from tests.gateway.api.conftest import Client, LiveServer, make_key
 from tests.gateway.api.routes import ENDPOINTS, PUBLIC, endless, path_of, route_id
@@ -23,10 +23,8 @@ class Keys:
     def __init__(self, settings: Settings) -> None:
         self.user, self.admin = make_key(settings, "user", "user"), make_key(settings, "admin", "admin")
         revoked = make_key(settings, "gone", "admin")
-        database = Database(settings.data_dir / "hearth.db")
-        database.open()
-        database.write_sync(lambda connection: revoke_key(connection, "gone"))
-        database.close()
+        with opened_database(settings.data_dir / "hearth.db") as database:
+            database.write_sync(lambda connection: revoke_key(connection, "gone"))
         keys = (
             "",
             revoked,

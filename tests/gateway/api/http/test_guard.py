@@ -7,9 +7,9 @@ import pytest
 
 from gateway.api.http.auth import is_loopback, presented_key
 from gateway.base.errors import ConfigurationError
+from gateway.cli.common.database import opened_database
 from gateway.config.settings import Settings
 from gateway.server.app import ENDPOINTS, create_app
-from gateway.store.db import Database
 from gateway.store.keys import revoke_key
 from tests.gateway.api.conftest import Client, changed, in_process, make_key
 from tests.gateway.api.routes import PUBLIC, endless, path_of
@@ -155,10 +155,8 @@ async def test_with_a_key_everything_but_the_probes_and_the_page_needs_one(
 async def test_a_revoked_key_is_refused_at_once_and_opens_nothing(client: Client, settings: Settings) -> None:
     key = make_key(settings, "irc", "user")
     assert (await client.get("/v1/models", headers={"x-api-key": key})).status_code == 200
-    database = Database(settings.data_dir / "hearth.db")
-    database.open()
-    await database.write(lambda connection: revoke_key(connection, "irc"))
-    database.close()
+    with opened_database(settings.data_dir / "hearth.db") as database:
+        await database.write(lambda connection: revoke_key(connection, "irc"))
     assert (await client.get("/v1/models", headers={"x-api-key": key})).status_code == 401
     assert (await client.get("/v1/models")).status_code == 401
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from gateway.base.errors import ModelUnavailableError, NotFoundError, PromptTooLongError
+from gateway.cli.common.database import opened_database
 from gateway.config.settings import Settings
-from gateway.store.db import Database
 from gateway.store.request_log import RequestRecord, get_record
 from model_host.protocol import Sampling
 from tests.gateway.api.conftest import Client, make_key
@@ -271,12 +271,8 @@ async def test_a_timeout_inside_the_model_s_part_is_an_error_like_any_other(
 
 
 async def recorded(settings: Settings, request_id: str) -> RequestRecord:
-    database = Database(settings.data_dir / "hearth.db")
-    database.open()
-    try:
+    with opened_database(settings.data_dir / "hearth.db") as database:
         return await database.read(lambda connection: get_record(connection, request_id))
-    finally:
-        database.close()
 
 
 async def test_requests_are_recorded(

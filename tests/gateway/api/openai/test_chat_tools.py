@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from gateway.cli.common.database import opened_database
 from gateway.config.settings import Settings
 from gateway.inference.interface import GenerateCall
-from gateway.store.db import Database
 from gateway.store.request_log import RequestRecord, get_record
 from model_host.protocol import Message, Tool, ToolCall, ToolDelta
 from tests.gateway.api.conftest import Client
@@ -49,13 +49,9 @@ async def chunks_of(client: Client, **fields: Any) -> list[Any]:
 
 async def recorded(settings: Settings, reply_id: str) -> RequestRecord:
     """The record of a reply's request in the request log."""
-    database = Database(settings.data_dir / "hearth.db")
-    database.open()
-    try:
+    with opened_database(settings.data_dir / "hearth.db") as database:
         request_id = reply_id.removeprefix("chatcmpl-")
         return await database.read(lambda connection: get_record(connection, request_id))
-    finally:
-        database.close()
 
 
 # --------------------------------------------------------------------------- calls of the model

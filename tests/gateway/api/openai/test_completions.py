@@ -9,8 +9,8 @@ import openai
 import pytest
 
 from gateway.base.errors import ModelUnavailableError
+from gateway.cli.common.database import opened_database
 from gateway.config.settings import Settings
-from gateway.store.db import Database
 from gateway.store.request_log import get_record
 from model_host.protocol import Delta, TokenLogprob, TopLogprob
 from tests.gateway.api.conftest import Client, LiveServer
@@ -185,12 +185,8 @@ async def test_errors(ai: openai.AsyncOpenAI, inference: ScriptedInference) -> N
 
 async def test_the_log_has_every_prompt(ai: openai.AsyncOpenAI, settings: Settings) -> None:
     reply = await ai.completions.create(model="default", prompt=["first", "second"], user="u")
-    database = Database(settings.data_dir / "hearth.db")
-    database.open()
-    try:
+    with opened_database(settings.data_dir / "hearth.db") as database:
         record = database.read_sync(lambda c: get_record(c, reply.id.removeprefix("cmpl-")))
-    finally:
-        database.close()
     assert (record.kind, record.status, record.text, record.details) == (
         "generate",
         200,

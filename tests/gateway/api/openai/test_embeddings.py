@@ -15,8 +15,8 @@ import ollama
 import openai
 import pytest
 
+from gateway.cli.common.database import opened_database
 from gateway.config.settings import EmbeddingSettings, Settings
-from gateway.store.db import Database
 from gateway.store.request_log import get_record, list_records
 from tests.gateway.api.conftest import Client, LiveServer, changed, in_process, live
 from tests.gateway.api.scripted import ScriptedInference
@@ -200,15 +200,11 @@ async def test_requests_are_recorded_however_they_end(client: Client, settings: 
     long = {"model": "default", "input": "word " * 600}
     refused = await client.post("/v1/embeddings", json=long, headers={"X-Request-ID": "bad"})
     assert refused.status_code == 400
-    database = Database(settings.database_path)
-    database.open()
-    try:
+    with opened_database(settings.database_path) as database:
         good, bad = (
             database.read_sync(lambda c, which=which: get_record(c, which)) for which in ("good", "bad")
         )
         listed = database.read_sync(lambda c: list_records(c, 9, kind="embed"))
-    finally:
-        database.close()
     assert (good.kind, good.status, good.model, good.details) == (
         "embed",
         200,

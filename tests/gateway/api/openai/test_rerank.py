@@ -11,8 +11,8 @@ import httpx2
 import msgspec
 import pytest
 
+from gateway.cli.common.database import opened_database
 from gateway.config.settings import EmbeddingSettings, RerankSettings, Settings
-from gateway.store.db import Database
 from gateway.store.request_log import RequestRecord, get_record, list_records
 from tests.gateway.api.conftest import Client, changed, in_process, live
 from tests.gateway.api.scripted import ScriptedInference
@@ -169,10 +169,6 @@ async def test_a_client_that_leaves_cancels(settings: Settings, inference: Scrip
 
 
 def recorded(settings: Settings) -> list[RequestRecord]:
-    database = Database(settings.database_path)
-    database.open()
-    try:
+    with opened_database(settings.database_path) as database:
         listed = database.read_sync(lambda c: list_records(c, 9, kind="rerank"))
         return [database.read_sync(lambda c, each=each: get_record(c, each.id)) for each in listed]
-    finally:
-        database.close()

@@ -8,9 +8,9 @@ from typing import Any
 import openai
 import pytest
 
+from gateway.cli.common.database import opened_database
 from gateway.config.settings import Settings
 from gateway.store import responses as stored
-from gateway.store.db import Database
 from model_host.protocol import Message, ToolCall, ToolDelta
 from tests.gateway.api.conftest import Client, LiveServer
 from tests.gateway.api.scripted import ScriptedInference
@@ -26,12 +26,8 @@ async def ai(server: LiveServer) -> AsyncIterator[openai.AsyncOpenAI]:
 
 
 def rows(settings: Settings) -> list[str]:
-    database = Database(settings.data_dir / "hearth.db")
-    database.open()
-    try:
+    with opened_database(settings.data_dir / "hearth.db") as database:
         found = database.read_sync(lambda c: c.execute("SELECT id FROM responses ORDER BY seq").fetchall())
-    finally:
-        database.close()
     return [str(row[0]) for row in found]
 
 

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gateway.base.errors import HearthError, InvalidRequestError
-from gateway.store.db import Database
+from gateway.cli.common.database import opened_database
 from tests.gateway.cli.imports.test_transfer import OPENAI, content, fill, run
 from tests.gateway.memory.test_kills import check_chain
 
@@ -23,10 +23,8 @@ from tests.gateway.memory.test_kills import check_chain
 def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with ``lines.jsonl`` and the documents of the same conversations."""
     folder = tmp_path_factory.mktemp("exported")
-    database = Database(folder / "data" / "hearth.db")
-    database.open()
-    database.write_sync(fill)
-    database.close()
+    with opened_database(folder / "data" / "hearth.db") as database:
+        database.write_sync(fill)
     assert run(folder / "data", "export", str(folder / "lines.jsonl")).exit_code == 0
     assert run(folder / "data", "export", str(folder / "documents"), "--documents").exit_code == 0
     return folder

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gateway.base.redact import redact
-from gateway.store.db import Database
+from gateway.cli.common.database import opened_database
 from gateway.store.memory.assistants import Assistant, add_assistant
 from gateway.store.memory.conversations import add_conversation
 from gateway.store.memory.facts import put_fact
@@ -94,10 +94,8 @@ def test_an_export_that_is_imported_is_exported_again_as_it_was(
 ) -> None:
     with tempfile.TemporaryDirectory(dir=tmp_path_factory.getbasetemp()) as name:
         folder = Path(name)
-        database = Database(folder / "one" / "hearth.db")
-        database.open()
-        database.write_sync(lambda c: build(c, lines, means))
-        database.close()
+        with opened_database(folder / "one" / "hearth.db") as database:
+            database.write_sync(lambda c: build(c, lines, means))
         before = exported(folder / "one", folder / "first", form)
         done = run(folder / "two", "import", str(folder / "first"))
         assert done.exit_code == 0, done.output or done.exception
@@ -106,9 +104,6 @@ def test_an_export_that_is_imported_is_exported_again_as_it_was(
 
 @pytest.mark.parametrize("form", ["lines", "documents"])
 def test_a_summary_that_goes_on_from_the_previous_conversation_is_imported(tmp_path: Path, form: str) -> None:
-    database = Database(tmp_path / "one" / "hearth.db")
-    database.open()
-
     def fill(c: apsw.Connection) -> None:
         add_conversation(c, make())
         old = [say(c, f"m{n}").seq for n in range(3)]
@@ -117,8 +112,8 @@ def test_a_summary_that_goes_on_from_the_previous_conversation_is_imported(tmp_p
         new = say(c, "n1", conversation="c2").seq
         add_summary(c, digest(old[0], new, "today", "c2"), [inherited])
 
-    database.write_sync(fill)
-    database.close()
+    with opened_database(tmp_path / "one" / "hearth.db") as database:
+        database.write_sync(fill)
     before = exported(tmp_path / "one", tmp_path / "first", form)
     done = run(tmp_path / "two", "import", str(tmp_path / "first"))
     assert done.exit_code == 0, done.output or done.exception

@@ -13,6 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from gateway.base.errors import ConfigurationError
+from gateway.cli.common.database import opened_database
 from gateway.cli.main import cli
 from gateway.store.db import Database
 from gateway.store.memory.assistants import (
@@ -79,43 +80,38 @@ def new_task(title: str, level: Any, **fields: Any) -> NewTask:
 
 @pytest.fixture
 def source(tmp_path: Path) -> Path:
-    database = Database(tmp_path / "one" / "hearth.db")
-    database.open()
-    database.write_sync(fill)
-    database.close()
+    with opened_database(tmp_path / "one" / "hearth.db") as database:
+        database.write_sync(fill)
     return tmp_path / "one"
 
 
 def content(data: Path) -> dict[str, Any]:
     """What a data directory has, without the numbers that differ from database to database."""
-    database = Database(data / "hearth.db")
-    database.open()
+    with opened_database(data / "hearth.db") as database:
+        return database.read_sync(_content)
 
-    def read(c: apsw.Connection) -> dict[str, Any]:
-        messages = page_of_messages(c, "c1", limit=99)
-        ids = {message.seq: message.id for message in messages} | {None: None}
-        wendy = get_assistant(c, "Wendy", "ann")
-        reflected = reflected_summaries(c, any_conversation(c, "c1"))
-        return {
-            "assistants": (
-                wendy,
-                list_biographies(c, "w1", limit=9),
-                list_reflections(c, "w1", limit=9),
-                [each.level for each in live_summaries(c, "c1") if each.seq in reflected],
-            ),
-            "conversations": [
-                (x.id, x.previous, x.participants, x.assistant, x.time_zone)
-                for x in list_conversations(c, "ann", limit=9)
-            ],
-            "messages": [(m.id, m.text, m.round, m.summarized_by is None, ids[m.answers]) for m in messages],
-            "live": [(s.level, s.text, s.pins) for s in live_summaries(c, "c1")],
-            "facts": [(f.id, f.text, f.ended_at) for f in list_facts(c, "ann", limit=9, ended=True)],
-            "tasks": [(t.id, t.parent, t.tool) for t in list_tasks(c, "ann", limit=9)],
-        }
 
-    found = database.read_sync(read)
-    database.close()
-    return found
+def _content(c: apsw.Connection) -> dict[str, Any]:
+    messages = page_of_messages(c, "c1", limit=99)
+    ids = {message.seq: message.id for message in messages} | {None: None}
+    wendy = get_assistant(c, "Wendy", "ann")
+    reflected = reflected_summaries(c, any_conversation(c, "c1"))
+    return {
+        "assistants": (
+            wendy,
+            list_biographies(c, "w1", limit=9),
+            list_reflections(c, "w1", limit=9),
+            [each.level for each in live_summaries(c, "c1") if each.seq in reflected],
+        ),
+        "conversations": [
+            (x.id, x.previous, x.participants, x.assistant, x.time_zone)
+            for x in list_conversations(c, "ann", limit=9)
+        ],
+        "messages": [(m.id, m.text, m.round, m.summarized_by is None, ids[m.answers]) for m in messages],
+        "live": [(s.level, s.text, s.pins) for s in live_summaries(c, "c1")],
+        "facts": [(f.id, f.text, f.ended_at) for f in list_facts(c, "ann", limit=9, ended=True)],
+        "tasks": [(t.id, t.parent, t.tool) for t in list_tasks(c, "ann", limit=9)],
+    }
 
 
 def test_export_and_import_lose_nothing(source: Path, tmp_path: Path) -> None:
@@ -135,13 +131,11 @@ def test_export_and_import_lose_nothing(source: Path, tmp_path: Path) -> None:
 def test_a_name_that_is_taken_is_told(source: Path, tmp_path: Path) -> None:
     file, target = tmp_path / "all.jsonl", tmp_path / "two"
     run(source, "export", str(file))
-    database = Database(target / "hearth.db")
-    database.open()
-    other = Assistant(
-        id="x", owner="ann", name="Wendy", biography="", version=1, created_at=1.0, updated_at=1.0
-    )
-    database.write_sync(lambda c: add_assistant(c, other))
-    database.close()
+    with opened_database(target / "hearth.db") as database:
+        other = Assistant(
+            id="x", owner="ann", name="Wendy", biography="", version=1, created_at=1.0, updated_at=1.0
+        )
+        database.write_sync(lambda c: add_assistant(c, other))
     done = run(target, "import", str(file))
     assert done.exit_code == 1 and "another assistant named `Wendy`" in str(done.exception or done.output)
 
@@ -222,11 +216,9 @@ def test_other_chats_are_understood(tmp_path: Path, document: Any, texts: list[s
     file.write_text(json.dumps(document))
     assert run(data, "import", str(file)).exit_code == 0
     assert "0 added, 1 were" in run(data, "import", str(file)).output
-    database = Database(data / "hearth.db")
-    database.open()
-    [name] = [c.id for c in database.read_sync(lambda c: list_conversations(c, "local", limit=9))]
-    lines = database.read_sync(lambda c: page_of_messages(c, name, limit=9))
-    database.close()
+    with opened_database(data / "hearth.db") as database:
+        [name] = [c.id for c in database.read_sync(lambda c: list_conversations(c, "local", limit=9))]
+        lines = database.read_sync(lambda c: page_of_messages(c, name, limit=9))
     assert [line.text for line in lines] == texts
     assert all(line.tokens == -1 for line in lines), "counted when they are first used"
 
@@ -300,16 +292,12 @@ def test_backup_while_somebody_writes(source: Path, tmp_path: Path) -> None:
 def test_a_backup_is_put_back_in_the_place_of_the_database(source: Path, tmp_path: Path) -> None:
     before = content(source)
     assert run(source, "backup", str(tmp_path / "copy.db")).exit_code == 0
-    database = Database(source / "hearth.db")
-    database.open()
-    database.write_sync(lambda c: say(c, "later"))
-    database.close()
+    with opened_database(source / "hearth.db") as database:
+        database.write_sync(lambda c: say(c, "later"))
     assert content(source) != before
     for file in source.glob("hearth.db*"):
         file.unlink()
     (tmp_path / "copy.db").rename(source / "hearth.db")
     assert content(source) == before
-    database = Database(source / "hearth.db")
-    database.open()
-    database.write_sync(lambda c: say(c, "goes on"))
-    database.close()
+    with opened_database(source / "hearth.db") as database:
+        database.write_sync(lambda c: say(c, "goes on"))

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from gateway.base.resources import sample_wiki
+from gateway.cli.common.database import opened_database
 from gateway.config.settings import WikiSettings
 from gateway.store.db import Database
 from gateway.wiki.local import LocalWiki
@@ -53,10 +54,8 @@ QUERIES = [
 
 @pytest.fixture(scope="module")
 def sample(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
-    database = Database(Path(tmp_path_factory.mktemp("sample")) / "hearth.db")
-    database.open()
-    yield database
-    database.close()
+    with opened_database(Path(tmp_path_factory.mktemp("sample")) / "hearth.db") as database:
+        yield database
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ import pytest
 from gateway.base.errors import ModelUnavailableError
 from gateway.base.ranking import K_SEARCH
 from gateway.base.supervised import Supervision
+from gateway.cli.common.database import opened_database
 from gateway.config.settings import WikiSettings
 from gateway.store.backup import copy_database
 from gateway.store.db import Database
@@ -221,13 +222,11 @@ async def test_another_model_makes_all_vectors_again(setup: Setup) -> None:
 async def test_a_backup_has_the_vectors(setup: Setup, tmp_path: Path) -> None:
     target = tmp_path / "copy.db"
     copy_database(setup.database.path, target, lambda *_: None)
-    copy = Database(target)
-    copy.open()
-    meaning = Meaning(copy, setup.queries, IMPORTED)
-    assert await titles(
-        LocalWiki(copy, WikiSettings(search="vectors"), meaning), "A boat floats on water.", 1
-    ) == ["Boat"]
-    copy.close()
+    with opened_database(target) as copy:
+        meaning = Meaning(copy, setup.queries, IMPORTED)
+        assert await titles(
+            LocalWiki(copy, WikiSettings(search="vectors"), meaning), "A boat floats on water.", 1
+        ) == ["Boat"]
 
 
 async def test_an_empty_index_asks_no_model(database: Database) -> None:
