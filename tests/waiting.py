@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -13,12 +13,17 @@ T = TypeVar("T")
 PATIENCE = 120.0
 
 
-async def until(condition: Callable[[], bool], seconds: float = PATIENCE) -> None:
-    """Let the other tasks run until ``condition`` holds."""
+async def until(
+    found: Callable[[], T | Awaitable[T]],
+    message: str = "it did not happen in time",
+    seconds: float = PATIENCE,
+) -> T:
+    """:func:`eventually` that lets the other tasks run; ``found`` may be a coroutine function."""
     deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen in time"
+    while not (result := await made if isinstance(made := found(), Awaitable) else made):
+        assert time.monotonic() < deadline, message
         await asyncio.sleep(0.005)
+    return result
 
 
 def eventually(found: Callable[[], T], message: str, seconds: float = PATIENCE) -> T:

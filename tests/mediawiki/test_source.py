@@ -23,9 +23,10 @@ from gateway.wiki.remote.trouble import WikiReplyError, WikiUnavailableError
 from gateway.wiki.search.vectors import Meaning, WikiPages
 from gateway.wiki.source import Section, WikiSource
 from gateway.wiki.wikitext.extract import extract, redirect_target
-from tests.gateway.vectors.words import WordEmbedder, come_true
+from tests.gateway.vectors.words import WordEmbedder
 from tests.mediawiki.export import CONSTRUCTS, sample_pages
 from tests.mediawiki.server import RealMediaWiki
+from tests.waiting import until
 
 # The first test waits for the installation.
 pytestmark = pytest.mark.timeout(900)
@@ -257,7 +258,7 @@ async def test_fetched_pages_are_found_by_what_their_sections_say(
         async def found() -> bool:
             return "FALSE" in [ref.title for ref in (await source.search_text(f"zzzxqy {passage}", 5)).refs]
 
-        await come_true(found, seconds=120)
+        await until(found)
         assert len(embedder.embedded) > len(page.sections) // 2, "section by section"
     finally:
         await indexer.close()

@@ -11,14 +11,13 @@ import ssl
 from pathlib import Path
 from typing import Any
 
-import httpx2
 import pytest
 from structlog.testing import capture_logs
 
 from tests.clients.irc.conftest import CHANNEL, PASSWORD, configured, running
 from tests.clients.irc.ircd import Inspircd, certificate
 from tests.clients.irc.person import person
-from tests.gateway.api.conftest import LiveServer
+from tests.gateway.api.conftest import LiveServer, client_of
 from tests.gateway.api.scripted import ScriptedInference
 from tests.waiting import until
 
@@ -135,7 +134,7 @@ async def test_an_admin_changes_the_conversation_of_a_place(
     async with (
         running(configured(1, server.url, tmp_path, network=chat)),
         person(inspircd.port, "otto", CHANNEL, account=("boss", PASSWORD), caps=TAGS) as boss,
-        httpx2.AsyncClient(base_url=server.url) as http,
+        client_of(server) as http,
     ):
         boss.say(CHANNEL, "!set title Our channel")
         await boss.expect_from("hearth", "otto: there is no conversation here yet.")
@@ -162,7 +161,7 @@ async def test_an_account_is_remembered_in_private_and_under_every_nick(
         running(configured(1, server.url, tmp_path, network=chat)),
         person(inspircd.port, "ally", CHANNEL, account=("alice", PASSWORD)) as ally,
         person(inspircd.port, "alice", CHANNEL) as other,
-        httpx2.AsyncClient(base_url=server.url) as http,
+        client_of(server) as http,
     ):
         ally.say("hearth", "my secret is 4711")
         assert await ally.private() == "Noted."
@@ -192,7 +191,7 @@ async def test_a_secret_is_kept_for_its_account_in_private_alone(
     said = "my wifi password is hunter2-Xk9q"
 
     async def stored(title: str) -> list[str]:
-        async with httpx2.AsyncClient(base_url=server.url) as http:
+        async with client_of(server) as http:
             for each in (await http.get("/v1/conversations")).json()["data"]:
                 if each["title"] == title:
                     log = (await http.get(f"/v1/conversations/{each['id']}/messages")).json()["data"]

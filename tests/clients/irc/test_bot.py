@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import Any
 
 import apsw
-import httpx2
 
 from clients.irc.replies import WAIT_MESSAGES
 from gateway.config.settings import Settings
 from tests.clients.irc.conftest import CHANNEL, configured, running
 from tests.clients.irc.ircd import Ngircd
 from tests.clients.irc.person import Person
-from tests.gateway.api.conftest import LiveServer, changed, live
+from tests.gateway.api.conftest import LiveServer, changed, client_of, live
 from tests.gateway.api.scripted import ScriptedInference
-from tests.waiting import PATIENCE, until
+from tests.waiting import until
 
 CHAT = {"channels": [{"name": CHANNEL, "mode": "chat"}], "private": "chat"}
 
 
 async def conversations(server: LiveServer) -> dict[str, list[tuple[str, str, str]]]:
     """Role, speaker and text of all messages, by the title of their conversation."""
-    async with httpx2.AsyncClient(base_url=server.url) as http:
+    async with client_of(server) as http:
         found = {}
         for each in (await http.get("/v1/conversations")).json()["data"]:
             log = (await http.get(f"/v1/conversations/{each['id']}/messages")).json()["data"]
@@ -33,11 +31,12 @@ async def conversations(server: LiveServer) -> dict[str, list[tuple[str, str, st
 
 async def remembered(server: LiveServer, title: str, lines: int) -> list[tuple[str, str, str]]:
     """The messages of a conversation, once there are so many."""
-    for _ in range(int(PATIENCE / 0.02)):
-        if len(found := (await conversations(server)).get(title, [])) >= lines:
-            return found
-        await asyncio.sleep(0.02)
-    raise AssertionError("it was not kept in time")
+
+    async def found() -> list[tuple[str, str, str]]:
+        kept = (await conversations(server)).get(title, [])
+        return kept if len(kept) >= lines else []
+
+    return await until(found, "it was not kept in time")
 
 
 async def test_it_answers_who_calls_it_and_nobody_else(

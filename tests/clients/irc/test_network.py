@@ -122,7 +122,7 @@ async def test_a_cut_in_the_middle(
                 wire.mute = False
             await until(lambda: network.connections == 2)
             await in_channels(bot)
-            await until(lambda: network.nick == "hearth", 60)
+            await until(lambda: network.nick == "hearth", seconds=60)
             alice.say(CHANNEL, "hearth: who made Befunge?")
             assert await alice.answer() == "alice: The wiki does not say."
 

@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
-import httpx2
 import pytest
 
 from gateway.config.settings import Settings
@@ -15,7 +14,7 @@ from model_host.protocol import Queued
 from tests.clients.irc.conftest import CHANNEL, configured, running
 from tests.clients.irc.ircd import Ngircd, free_port
 from tests.clients.irc.person import Person, person
-from tests.gateway.api.conftest import LiveServer, changed, live, make_key
+from tests.gateway.api.conftest import LiveServer, changed, client_of, live, make_key
 from tests.gateway.api.scripted import ScriptedInference
 
 CHAT = {"channels": [{"name": CHANNEL, "mode": "chat"}], "private": "chat"}
@@ -133,7 +132,7 @@ async def test_a_busy_gateway_is_tried_again(
 ) -> None:
     inference.delay = 0.5
     settings = changed(settings, "ask", max_concurrent=1)
-    async with live(settings, inference) as server, httpx2.AsyncClient(base_url=server.url) as http:
+    async with live(settings, inference) as server, client_of(server) as http:
         other = asyncio.create_task(http.post("/ask", json={"question": "who?"}, timeout=30))
         await inference.begun.acquire()
         async with running(configured(shared_ngircd.port, server.url, tmp_path)):

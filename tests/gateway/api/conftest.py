@@ -115,6 +115,18 @@ async def live(settings: Settings, inference: ScriptedInference) -> AsyncIterato
                 await task
 
 
+def client_of(server: LiveServer, **options: Any) -> Client:
+    """A client of a running server."""
+    return httpx2.AsyncClient(base_url=server.url, timeout=30, **options)
+
+
+@asynccontextmanager
+async def connected(settings: Settings, inference: ScriptedInference) -> AsyncIterator[Client]:
+    """A client of the real server, which gets the parts of a stream as they come."""
+    async with live(settings, inference) as server, client_of(server) as client:
+        yield client
+
+
 @pytest.fixture
 async def server(settings: Settings, inference: ScriptedInference) -> AsyncIterator[LiveServer]:
     async with live(settings, inference) as running:

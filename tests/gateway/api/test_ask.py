@@ -14,6 +14,7 @@ from gateway.base.errors import ModelUnavailableError
 from gateway.config.settings import Settings
 from tests.gateway.api.conftest import Client, changed, in_process
 from tests.gateway.api.scripted import ScriptedInference
+from tests.waiting import until
 
 TEXT = {"Content-Type": "text/plain"}
 FORM = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "*/*"}
@@ -127,8 +128,7 @@ async def test_too_many_at_once(settings: Settings, inference: ScriptedInference
     settings = changed(settings, "ask", max_concurrent=2)
     async with in_process(settings, inference) as client:
         running = [asyncio.create_task(client.post("/ask", content=QUESTION, headers=TEXT)) for _ in range(2)]
-        while inference.running < 2:  # noqa: ASYNC110 (a scripted model has no event to wait for)
-            await asyncio.sleep(0.01)
+        await until(lambda: inference.running == 2)
         for accept in ("*/*", "text/event-stream"):
             third = await client.post("/ask", content=QUESTION, headers={**TEXT, "Accept": accept})
             assert third.status_code == 503

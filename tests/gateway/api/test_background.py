@@ -6,7 +6,6 @@ import asyncio
 from typing import Any
 
 import apsw
-import httpx2
 import pytest
 from click.testing import CliRunner
 
@@ -14,10 +13,10 @@ from gateway.base import supervised
 from gateway.cli.main import cli
 from gateway.config.settings import Settings
 from gateway.store.memory.jobs import lease_job
-from tests.gateway.api.conftest import live
+from tests.gateway.api.conftest import client_of, live
 from tests.gateway.api.conversations.test_conversations import say, start, talker
 from tests.gateway.api.scripted import ScriptedInference
-from tests.gateway.vectors.words import come_true
+from tests.waiting import until
 
 WELL = {"name": "memory-worker", "state": "running", "restarts": 0, "problem": None}
 PROBLEM = "an internal error (ValueError); the server's log has it"
@@ -36,10 +35,7 @@ async def test_an_unexpected_error_does_not_end_the_worker(
 
     monkeypatch.setattr("gateway.memory.worker.lease_job", lease)
     monkeypatch.setattr(supervised, "_FIRST_WAIT_SECONDS", 0.1)
-    async with (
-        live(settings, ScriptedInference(talker)) as server,
-        httpx2.AsyncClient(base_url=server.url, timeout=30) as client,
-    ):
+    async with live(settings, ScriptedInference(talker)) as server, client_of(server) as client:
 
         async def health() -> dict[str, Any]:
             return dict((await client.get("/admin/health")).json())
@@ -59,7 +55,7 @@ async def test_an_unexpected_error_does_not_end_the_worker(
         database = apsw.Connection(str(settings.data_dir / "hearth.db"))
         defects.append("a defect")
         await say(client, name, "Hello", reply=False)  # which wakes the worker
-        await come_true(failing)
+        await until(failing)
         assert (seen["status"], seen["background"][0]["problem"]) == ("degraded", PROBLEM)
         lines = (await client.get("/metrics")).text.splitlines()
         series = 'background_task_restarts_total{task="memory-worker"} '
@@ -68,7 +64,7 @@ async def test_an_unexpected_error_does_not_end_the_worker(
         shown = await asyncio.to_thread(CliRunner().invoke, cli, ["status", "--url", server.url])
         assert f"problem:    memory-worker is restarting: {PROBLEM}" in shown.output
         defects.clear()
-        await come_true(done)
+        await until(done)
         database.close()
         after = await health()
         task = after["background"][0]

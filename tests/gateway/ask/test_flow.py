@@ -19,6 +19,7 @@ from gateway.base.errors import (
 from gateway.inference.interface import GenerateCall, GenerationEvent, HostHealth
 from model_host.protocol import TextPart
 from tests.gateway.ask.helpers import BEFUNGE, PIET, Asked, MemoryWiki, Model, page, step_of
+from tests.waiting import until
 
 QUESTION = "Who created Befunge?"
 ANSWER = "Chris Pressey created Befunge in 1993."
@@ -351,9 +352,7 @@ async def test_leaving_stops_generations_and_fetches() -> None:
     model.delay = 30.0
     events = cast("AsyncGenerator[AskEvent, None]", asked.run(QUESTION))
     reader = asyncio.create_task(_drain(events))
-    async with asyncio.timeout(5):
-        while not model.running:  # noqa: ASYNC110 - the scripted model sets no event when it begins
-            await asyncio.sleep(0.005)
+    await until(lambda: model.running)
     reader.cancel()
     await asyncio.wait({reader})
     assert model.running == 0

@@ -24,7 +24,8 @@ from gateway.vectors.queries import Queries
 from tests.conftest import ROOT
 from tests.gateway.api.scripted import ScriptedInference
 from tests.gateway.store.test_conversations import make, say
-from tests.gateway.vectors.words import WordEmbedder, come_true
+from tests.gateway.vectors.words import WordEmbedder
+from tests.waiting import until
 
 SET = tomllib.loads(Path(ROOT / "eval" / "history.toml").read_text(encoding="utf-8"))
 HERE = make("c1", "ann", participants=[])
@@ -133,7 +134,7 @@ class Meaning:
             done, _, total = await self.database.read(count_message_vectors)
             return done == total
 
-        await come_true(all_done)
+        await until(all_done)
 
     async def texts(self, asked: str) -> list[str]:
         seqs = await self.history.search("ann", None, asked)
@@ -191,7 +192,7 @@ async def test_vectors_go_with_their_messages_and_follow_their_texts(meaning: Me
 async def test_another_model_makes_all_vectors_again(meaning: Meaning) -> None:
     meaning.embedder.space, meaning.embedder.identity = "other:512", "other.gguf"  # type: ignore[misc]
     meaning.queries.stale()
-    await come_true(lambda: _space_is(meaning.database, "other:512"))
+    await until(lambda: _space_is(meaning.database, "other:512"))
     await meaning.indexed()
     assert (await meaning.texts("as it was where it is so"))[0] == "Where it is as it was: blue."
 

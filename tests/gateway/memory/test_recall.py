@@ -19,7 +19,8 @@ from gateway.vectors.indexer import Indexer
 from gateway.vectors.queries import Queries
 from tests.gateway.memory.test_facts import fact
 from tests.gateway.store.test_conversations import make
-from tests.gateway.vectors.words import WordEmbedder, come_true
+from tests.gateway.vectors.words import WordEmbedder
+from tests.waiting import until
 
 OWN = scopes_of(make("c1", "ann"))
 
@@ -51,7 +52,7 @@ class Memory:
             done, _, total = await self.database.read(count_fact_vectors)
             return done == total
 
-        await come_true(all_done)
+        await until(all_done)
 
     async def keys(self, text: str, owner: str = "ann", limit: int = 4) -> list[str]:
         return [each.key for each in await self.recall.search(owner, OWN, text, limit)]

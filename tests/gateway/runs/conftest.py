@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -12,7 +11,7 @@ from gateway.config.settings import Settings
 from gateway.inference.interface import GenerateCall
 from tests.gateway.api.conftest import Client, changed, client, pytest_generate_tests, settings
 from tests.gateway.api.scripted import ScriptedInference
-from tests.waiting import PATIENCE
+from tests.waiting import until
 
 __all__ = ["client", "pytest_generate_tests", "settings"]
 
@@ -43,12 +42,12 @@ def rests(run: dict[str, Any]) -> bool:
 
 async def rest(client: Client, task: str, wanted: Callable[[dict[str, Any]], bool] = rests) -> dict[str, Any]:
     """The run once it is as ``wanted``: by default, once it has ended or waits."""
-    async with asyncio.timeout(PATIENCE):
-        while True:
-            run: dict[str, Any] = (await client.get(f"/v1/tasks/{task}/run")).json()
-            if wanted(run):
-                return run
-            await asyncio.sleep(0.01)
+
+    async def found() -> dict[str, Any] | None:
+        run: dict[str, Any] = (await client.get(f"/v1/tasks/{task}/run")).json()
+        return run if wanted(run) else None
+
+    return await until(found)
 
 
 async def answer(client: Client, task: str, value: object, **more: Any) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from gateway.vectors import indexer as module
 from gateway.vectors.indexer import Group
 from gateway.vectors.source import Count, Document, EmbeddedText, Vectors
 from tests.gateway.vectors.conftest import Listed, MakeIndexer
-from tests.gateway.vectors.words import WordEmbedder, come_true, vector_of
+from tests.gateway.vectors.words import WordEmbedder, vector_of
 from tests.waiting import until
 
 
@@ -133,7 +133,7 @@ async def test_another_model_starts_over(
         found = await database.read(get_space)
         return found == Space("other:64", 64, "other.gguf")
 
-    await come_true(adopted)
+    await until(adopted)
 
 
 async def test_a_copied_file_is_the_same_model(
@@ -151,7 +151,7 @@ async def test_a_copied_file_is_the_same_model(
         found = await database.read(get_space)
         return found is not None and found.identity == "copy.gguf"
 
-    await come_true(adopted)
+    await until(adopted)
     assert len(embedder.calls) == 2
 
 

@@ -7,14 +7,13 @@ import asyncio
 import math
 import re
 import zlib
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from gateway.base.errors import HearthError, PromptTooLongError
 from gateway.inference.embedding import Embedder, Embeddings
 from gateway.models.catalog import ResolvedModel
-from tests.waiting import PATIENCE
 
 WIDTH = 512
 _WORD = re.compile(r"\w+")
@@ -72,12 +71,3 @@ class WordEmbedder(Embedder):
                 }
                 raise PromptTooLongError(f"text {index} is too long", details=details)
         return Embeddings([vector_of(text, self.width) for text in whole], [1] * len(whole), self.space)
-
-
-async def come_true(condition: Callable[[], Awaitable[bool]], seconds: float = PATIENCE) -> None:
-    """Wait until the condition, which may ask the database, holds."""
-    async with asyncio.timeout(seconds):
-        while True:
-            if await condition():
-                return
-            await asyncio.sleep(0.01)

@@ -9,7 +9,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-import httpx2
 import pytest
 
 from gateway.config.settings import Settings
@@ -17,7 +16,7 @@ from tests.clients.irc.conftest import CHANNEL, PASSWORD, configured, running
 from tests.clients.irc.ircd import Inspircd
 from tests.clients.irc.person import Person, person
 from tests.clients.irc.test_accounts import TAGS, network
-from tests.gateway.api.conftest import LiveServer, changed, live
+from tests.gateway.api.conftest import LiveServer, changed, client_of, live
 from tests.gateway.api.scripted import ScriptedInference
 
 pytestmark = pytest.mark.soak
@@ -48,7 +47,7 @@ async def test_a_breakpoint_is_answered_once_by_whoever_owns_the_task(
             assert "remembered as bicycle" in await ann.private()
             # The run asks, because it is hybrid: over HTTP as the same person.
             headers = {"X-Hearth-Person": "test/account:alice"}
-            async with httpx2.AsyncClient(base_url=server.url, headers=headers) as http:
+            async with client_of(server, headers=headers) as http:
                 made = (await http.post("/v1/tasks", json={"title": "list", "archetype": "hybrid"})).json()[
                     "id"
                 ]
@@ -94,7 +93,7 @@ async def test_answers_over_irc_go_where_they_are_meant(
     headers = {"X-Hearth-Person": "test/account:alice"}
     async with (
         logged_in(inspircd, "ann", "alice") as ann,
-        httpx2.AsyncClient(base_url=server.url, headers=headers) as http,
+        client_of(server, headers=headers) as http,
         running(config),
     ):
 

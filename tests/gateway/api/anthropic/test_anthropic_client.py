@@ -6,14 +6,13 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import anthropic
-import httpx2
 import pydantic
 import pytest
 
 from gateway.base.errors import ModelUnavailableError, OverloadedError, PromptTooLongError
 from gateway.config.settings import Settings
 from model_host.protocol import Sampling
-from tests.gateway.api.conftest import LiveServer, make_key
+from tests.gateway.api.conftest import LiveServer, client_of, make_key
 from tests.gateway.api.scripted import ScriptedInference
 
 HI: list[Any] = [{"role": "user", "content": "hi"}]
@@ -88,7 +87,7 @@ async def test_stream(ai: anthropic.AsyncAnthropic) -> None:
 async def test_raw_events(ai: anthropic.AsyncAnthropic, server: LiveServer) -> None:
     """Event names equal their types, and an early ping, which the client hides."""
     body = {"model": "default", "max_tokens": 5, "messages": HI, "stream": True}
-    async with httpx2.AsyncClient(base_url=server.url) as client:
+    async with client_of(server) as client:
         reply = await client.post("/v1/messages", json=body)
     blocks = [block.splitlines() for block in reply.text.strip().split("\n\n")]
     names = [name.removeprefix("event: ") for name, _ in blocks]

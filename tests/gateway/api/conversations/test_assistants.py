@@ -13,6 +13,7 @@ from tests.gateway.api.conftest import Client, changed, in_process, make_key
 from tests.gateway.api.conversations.test_change import live
 from tests.gateway.api.conversations.test_conversations import replies, say, start, talker, text_of
 from tests.gateway.api.scripted import ScriptedInference
+from tests.waiting import until
 
 
 @pytest.fixture
@@ -186,12 +187,11 @@ async def test_the_next_conversation_settles_those_before(client: Client, rememb
     hours_pass(remembering)
     other = await start(client, assistant="Wendy")
     await say(client, other, "Hello")
-    from tests.gateway.api.conversations.test_conversations import _until
 
     async def settled() -> bool:
         return "Rex7" in (await blocks(client, other)).get("elsewhere", "")
 
-    await _until(settled)
+    await until(settled)
 
 
 async def test_participants_choose_who_remembers(client: Client, remembering: Settings) -> None:

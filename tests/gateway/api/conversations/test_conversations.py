@@ -13,9 +13,9 @@ import pytest
 from gateway.base.errors import ModelUnavailableError
 from gateway.config.settings import Settings
 from gateway.inference.interface import GenerateCall
-from tests.gateway.api.conftest import Client, LiveServer, changed, in_process, live
+from tests.gateway.api.conftest import Client, LiveServer, changed, client_of, connected, in_process
 from tests.gateway.api.scripted import ScriptedInference
-from tests.waiting import PATIENCE
+from tests.waiting import until
 
 
 def text_of(call: GenerateCall) -> str:
@@ -164,18 +164,12 @@ async def test_the_model_sees_what_the_log_has(client: Client, inference: Script
 
 
 async def test_events_of_a_reply(server: LiveServer, inference: ScriptedInference) -> None:
-    async with _http(server) as client:
+    async with client_of(server) as client:
         name = await start(client)
         url = f"/v1/conversations/{name}/messages"
         async with client.stream("POST", url, json={"text": "Hi", "stream": True}) as reply:
             body = (await reply.aread()).decode()
     assert re.findall(r"event: (\w+)", body) == ["accepted", "budget", "delta", "delta", "delta", "done"]
-
-
-def _http(server: LiveServer) -> Any:
-    import httpx2
-
-    return httpx2.AsyncClient(base_url=server.url, timeout=30)
 
 
 @pytest.fixture
@@ -187,14 +181,6 @@ def small(settings: Settings) -> Settings:
 async def compacting(small: Settings, inference: ScriptedInference) -> AsyncIterator[Client]:
     async with in_process(small, inference) as made:
         yield made
-
-
-async def _until(check: Any, seconds: float = PATIENCE) -> Any:
-    for _ in range(int(seconds / 0.02)):
-        if found := await check():
-            return found
-        await asyncio.sleep(0.02)
-    raise AssertionError("it did not happen in time")
 
 
 async def test_a_long_conversation_is_compacted_behind_the_reply(compacting: Client) -> None:
@@ -210,7 +196,7 @@ async def test_a_long_conversation_is_compacted_behind_the_reply(compacting: Cli
         got = await compacting.get(f"/v1/conversations/{name}/summaries")
         return list(got.json()["data"])
 
-    found = await _until(summaries)
+    found = await until(summaries)
     live_ones = [each for each in found if each["superseded_by"] is None]
     assert {each["level"] for each in live_ones} <= {"month", "today", "now"}
     # An extract, where the messages come faster than the summaries.
@@ -265,7 +251,7 @@ async def test_a_broken_reply_stays_in_the_log_and_out_of_the_prompt(
 
 async def test_messages_wait_for_their_turn(settings: Settings, inference: ScriptedInference) -> None:
     inference.delay = 0.05
-    async with live(settings, inference) as server, _http(server) as client:
+    async with connected(settings, inference) as client:
         name = await start(client)
         await asyncio.gather(*(say(client, name, f"line {n}") for n in range(4)))
         log = (await client.get(f"/v1/conversations/{name}/messages")).json()["data"]

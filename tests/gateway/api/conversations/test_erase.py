@@ -17,7 +17,7 @@ from tests.gateway.api.conftest import Client, changed, in_process, make_key
 from tests.gateway.api.conversations.test_conversations import say, start, talker, text_of
 from tests.gateway.api.scripted import ScriptedInference
 from tests.gateway.memory.test_kills import check_chain
-from tests.waiting import PATIENCE
+from tests.waiting import until
 
 WORD = "zebraquartz"
 
@@ -67,11 +67,7 @@ def jobs_left(settings: Settings) -> int:
 
 async def settled(settings: Settings) -> None:
     """Wait until no job is left."""
-    for _ in range(int(PATIENCE / 0.02)):
-        if not jobs_left(settings):
-            return
-        await asyncio.sleep(0.02)
-    raise AssertionError("jobs are left")
+    await until(lambda: not jobs_left(settings), "jobs are left")
 
 
 async def talk(client: Client, settings: Settings, lines: int = 25, title: str = WORD) -> str:

@@ -11,7 +11,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-import httpx2
 import msgspec
 import pytest
 
@@ -23,10 +22,10 @@ from gateway.store.db import Database
 from gateway.store.keys import create_key, revoke_key
 from gateway.store.memory.conversations import any_conversation
 from model_host.protocol import Delta, Finished
-from tests.gateway.api.conftest import Client, changed, in_process, live, make_key
+from tests.gateway.api.conftest import Client, changed, client_of, connected, in_process, live, make_key
 from tests.gateway.api.conversations.test_conversations import say, start, talker, text_of
 from tests.gateway.api.scripted import ScriptedInference
-from tests.waiting import PATIENCE
+from tests.waiting import PATIENCE, until
 
 News = list[tuple[str, dict[str, Any]]]
 
@@ -93,21 +92,17 @@ async def listening(client: Client, name: str) -> AsyncIterator[News]:
         await asyncio.wait({task})
 
 
-async def until(news: News, kind: str, times: int = 1) -> dict[str, Any]:
-    for _ in range(int(PATIENCE / 0.02)):
-        found = [detail for name, detail in news if name == kind]
-        if len(found) >= times:
-            return found[times - 1]
-        await asyncio.sleep(0.02)
-    raise AssertionError(f"{kind} was not told: {news}")
+async def until_told(news: News, kind: str, times: int = 1) -> dict[str, Any]:
+    """Wait for an event of this kind that has come ``times`` times, and return its detail."""
+    [detail, *_] = await until(
+        lambda: [detail for name, detail in news if name == kind][times - 1 :], f"{kind} was not told"
+    )
+    return detail
 
 
 async def test_compaction_yields_to_a_message_and_goes_on(settings: Settings, inference: Patient) -> None:
     small = changed(settings, "memory", context=1200, ceiling=300, floor=150, answer_tokens=100)
-    async with (
-        live(small, inference) as server,
-        httpx2.AsyncClient(base_url=server.url, timeout=30) as client,
-    ):
+    async with connected(small, inference) as client:
         name = await start(client)
         async with listening(client, name) as news:
             assert news[0] == ("state", {"compacting": False})
@@ -115,32 +110,29 @@ async def test_compaction_yields_to_a_message_and_goes_on(settings: Settings, in
                 said = await say(client, name, f"I have {number % 7 + 10} apples " * 5)
                 if said["compaction"] == "queued":
                     break
-            told = await until(news, "compacting")
+            told = await until_told(news, "compacting")
             assert told["tokens"] > 300 and told["levels"] == ["now"]
             async with listening(client, name) as late:
                 assert late[0] == ("state", {"compacting": True})
             said = await say(client, name, "Who has apples?")  # during the summary
             assert said["message"]["text"] == "So be it."
-            await until(news, "compaction_stopped")
+            await until_told(news, "compaction_stopped")
             assert (await client.get(f"/v1/conversations/{name}/summaries")).json()["data"] == []
-            await until(news, "compacting", 2)  # resumed after the reply
+            await until_told(news, "compacting", 2)  # resumed after the reply
             assert inference.summaries_begun == 2
             inference.may_go_on.set()
-            assert (await until(news, "compacted"))["summaries"] >= 1
-            assert (await until(news, "facts"))["changed"] == ["apples"]
+            assert (await until_told(news, "compacted"))["summaries"] >= 1
+            assert (await until_told(news, "facts"))["changed"] == ["apples"]
             kinds = [kind for kind, _ in news if kind.startswith("compact")]
             assert kinds[:4] == ["compacting", "compaction_stopped", "compacting", "compacted"], kinds
             assert (await client.get(f"/v1/conversations/{name}/summaries")).json()["data"]
             await client.delete(f"/v1/conversations/{name}")
-            await until(news, "erased")
+            await until_told(news, "erased")
 
 
 async def test_a_listener_just_after_the_end_gets_the_end(settings: Settings, inference: Patient) -> None:
     """The conversation was erased between its lookup and the first event."""
-    async with (
-        live(settings, inference) as server,
-        httpx2.AsyncClient(base_url=server.url, timeout=30) as client,
-    ):
+    async with live(settings, inference) as server, client_of(server) as client:
         name = await start(client)
         services = server.server.config.app.state.services  # type: ignore[union-attr]
         conversation = await services.database.read(lambda c: any_conversation(c, name))
@@ -156,10 +148,7 @@ async def test_lines_without_a_reply_do_not_stop_a_compaction(settings: Settings
     small = changed(
         settings, "memory", context=1200, ceiling=300, floor=150, answer_tokens=100, facts=False, tasks=False
     )
-    async with (
-        live(small, inference) as server,
-        httpx2.AsyncClient(base_url=server.url, timeout=30) as client,
-    ):
+    async with connected(small, inference) as client:
         name = await start(client)
         async with listening(client, name) as news:
             for number in range(60):
@@ -167,13 +156,13 @@ async def test_lines_without_a_reply_do_not_stop_a_compaction(settings: Settings
                     "compaction"
                 ] == "queued":
                     break
-            await until(news, "compacting")
+            await until_told(news, "compacting")
             for number in range(3):
                 said = await say(client, name, f"Overheard line {number}", reply=False, speaker="Bob")
                 assert said["message"] is None
             assert inference.summaries_begun == 1
             inference.may_go_on.set()
-            await until(news, "compacted")
+            await until_told(news, "compacted")
             assert not [kind for kind, _ in news if kind == "compaction_stopped"]
             [summary] = (await client.get(f"/v1/conversations/{name}/summaries")).json()["data"]
             assert summary["last"] < said["accepted"]["seq"] - 3
@@ -210,10 +199,7 @@ async def test_a_message_waits_for_a_compaction_that_ends_soon_and_stops_one_tha
     )
     inference = Measured()
     inference.speed = speed
-    async with (
-        live(small, inference) as server,
-        httpx2.AsyncClient(base_url=server.url, timeout=30) as client,
-    ):
+    async with connected(small, inference) as client:
         name = await start(client)
         async with listening(client, name) as news:
             for number in range(60):
@@ -231,7 +217,7 @@ async def test_a_message_waits_for_a_compaction_that_ends_soon_and_stops_one_tha
             assert said["message"]["text"] == "So be it."
             assert ("now" in said["budget"]["blocks"]) == (not stopped)
             inference.may_go_on.set()
-            await until(news, "compacted")
+            await until_told(news, "compacted")
             kinds = [kind for kind, _ in news if kind.startswith("compact")]
             begun = ["compacting", "compaction_stopped"] if stopped else []
             assert kinds[: len(begun) + 2] == [*begun, "compacting", "compacted"]
@@ -248,16 +234,13 @@ async def test_an_extract_stands_in_for_a_rejected_summary_until_the_model_write
     inference.script = script
     inference.may_go_on.set()
     small = changed(settings, "memory", context=1200, ceiling=300, floor=150, answer_tokens=100)
-    async with (
-        live(small, inference) as server,
-        httpx2.AsyncClient(base_url=server.url, timeout=30) as client,
-    ):
+    async with connected(small, inference) as client:
         name = await start(client)
         async with listening(client, name) as news:
             for number in range(30):  # no message falls out of the prompt without a summary
                 said = await say(client, name, f"Tree {number + 10} needs water and some care again. " * 4)
                 assert not any(left["why"].startswith("no room") for left in said["budget"]["left_out"])
-            await until(news, "compacted")
+            await until_told(news, "compacted")
         summaries = (await client.get(f"/v1/conversations/{name}/summaries")).json()["data"]
         live_ones = [each for each in summaries if each["superseded_by"] is None]
         assert {(each["prompt_name"], each["prompt_version"]) for each in live_ones} == {
@@ -267,12 +250,11 @@ async def test_an_extract_stands_in_for_a_rejected_summary_until_the_model_write
     trees = dict.fromkeys(re.findall(r"Tree (\d+)", live_ones[0]["text"]))
     good = f"Trees that need water: {' '.join(trees)}."
     async with (
-        live(small, inference) as server,
-        httpx2.AsyncClient(base_url=server.url, timeout=30) as client,
+        connected(small, inference) as client,
         listening(client, name) as news,
     ):
         await say(client, name, "And then?")
-        await until(news, "compacted")
+        await until_told(news, "compacted")
         summaries = (await client.get(f"/v1/conversations/{name}/summaries")).json()["data"]
         assert good in [each["text"] for each in summaries if each["superseded_by"] is None]
         good = ""
@@ -286,18 +268,15 @@ async def test_a_rejected_summary_is_not_tried_again_in_the_same_run(
     inference.script = lambda call: [""] if summarizing(call) else ["So be it."]
     inference.may_go_on.set()
     small = changed(settings, "memory", context=1200, ceiling=300, floor=150, answer_tokens=100)
-    async with (
-        live(small, inference) as server,
-        httpx2.AsyncClient(base_url=server.url, timeout=30) as client,
-    ):
+    async with connected(small, inference) as client:
         name = await start(client)
         async with listening(client, name) as news:
             for number in range(12):  # messages without a reply stop no compaction
                 text = f"Tree {number + 10} needs water and some care again. " * 4
                 await client.post(f"/v1/conversations/{name}/messages", json={"text": text, "reply": False})
-            await until(news, "compacted")
+            await until_told(news, "compacted")
             await say(client, name, "And then?")
-            await until(news, "compacted")
+            await until_told(news, "compacted")
             asked = Counter(text_of(call) for call in inference.calls if summarizing(call))
             assert max(asked.values()) == 1  # the second attempt asks for fewer words
 
@@ -311,11 +290,11 @@ async def test_the_stream_ends_with_the_right_to_it(
     key = make_key(settings, "ann", "user") if first == "revoked" else ""
     async with live(settings, inference) as server:
         headers = {"Authorization": f"Bearer {key}"} if key else {}
-        async with httpx2.AsyncClient(base_url=server.url, timeout=30, headers=headers) as client:
+        async with client_of(server, headers=headers) as client:
             name = await start(client)
             async with listening(client, name) as news:
                 await asyncio.to_thread(hearth_key, settings, first)
-                told = await until(news, "error")
+                told = await until_told(news, "error")
                 assert (told["error"]["type"], told["error"]["code"]) == (
                     "authentication_error",
                     "unauthorized",
@@ -341,14 +320,14 @@ async def test_no_news_reaches_a_revoked_key(settings: Settings, inference: Pati
     ]
     async with (
         live(settings, inference) as server,
-        httpx2.AsyncClient(base_url=server.url, timeout=30, headers={"x-api-key": keys[0]}) as client,
+        client_of(server, headers={"x-api-key": keys[0]}) as client,
     ):
         name = await start(client)
         async with listening(client, name) as news:
             database.write_sync(lambda connection: revoke_key(connection, "a"))
             database.close()
             await client.delete(f"/v1/conversations/{name}", headers={"x-api-key": keys[1]})
-            await until(news, "error")
+            await until_told(news, "error")
             assert [kind for kind, _ in news] == ["state", "error"]
 
 

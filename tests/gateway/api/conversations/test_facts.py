@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import msgspec
@@ -15,7 +14,7 @@ from gateway.inference.speed import Speed
 from tests.gateway.api.conftest import Client, changed, in_process, make_key
 from tests.gateway.api.conversations.test_conversations import say, start, text_of
 from tests.gateway.api.scripted import ScriptedInference
-from tests.waiting import PATIENCE
+from tests.waiting import until
 
 PROPOSED = [
     {"op": "add", "key": "home_city", "text": "Lives in Huế.", "quote": "I live in Huế", "reason": "said so"},
@@ -42,12 +41,11 @@ def inference() -> ScriptedInference:
 
 
 async def facts(client: Client, want: int) -> list[dict[str, Any]]:
-    for _ in range(int(PATIENCE / 0.02)):
-        found = (await client.get("/v1/facts")).json()["data"]
-        if len(found) >= want:
-            return list(found)
-        await asyncio.sleep(0.02)
-    raise AssertionError("no fact was learned")
+    async def found() -> list[dict[str, Any]]:
+        rows = list((await client.get("/v1/facts")).json()["data"])
+        return rows if len(rows) >= want else []
+
+    return await until(found, "no fact was learned")
 
 
 async def test_facts_are_used_in_other_conversations(client: Client, inference: ScriptedInference) -> None:

@@ -27,12 +27,11 @@ def summarizes(call: GenerateCall) -> bool:
 
 
 async def until_current(client: Client, name: str, last: int) -> dict[str, Any]:
-    for _ in range(int(PATIENCE / 0.02)):
+    async def current() -> dict[str, Any]:
         found = (await client.get(f"/v1/conversations/{name}/summary")).json()
-        if found["last"] >= last:
-            return dict(found)
-        await asyncio.sleep(0.02)
-    raise AssertionError("the summary is not up to date")
+        return found if found["last"] >= last else {}
+
+    return await until(current, "the summary is not up to date")
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 from collections.abc import AsyncIterator
@@ -18,7 +17,7 @@ from tests.gateway.api.conftest import Client, in_process, make_key
 from tests.gateway.api.conversations.test_conversations import say, start, text_of
 from tests.gateway.api.routes import ENDPOINTS, route_id
 from tests.gateway.api.scripted import ScriptedInference
-from tests.waiting import PATIENCE
+from tests.waiting import until
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 # These ids have no owner.
@@ -94,11 +93,11 @@ class Owners:
 
     async def until(self, task: str, state: str) -> None:
         """Wait until a run is in a state in which it changes no more."""
-        async with asyncio.timeout(PATIENCE):
-            while True:
-                if (await self.ask("ann", "GET", f"/v1/tasks/{task}/run")).json()["state"] == state:
-                    break
-                await asyncio.sleep(0.01)
+
+        async def reached() -> bool:
+            return (await self.ask("ann", "GET", f"/v1/tasks/{task}/run")).json()["state"] == state
+
+        await until(reached)
 
     async def everything(self) -> list[str]:
         """Everything that Ann can read, except values that change by themselves."""

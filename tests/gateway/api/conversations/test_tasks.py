@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import msgspec
@@ -18,7 +17,7 @@ from tests.gateway.api.conftest import Client, changed, in_process, make_key
 from tests.gateway.api.conversations.test_conversations import say, start, text_of
 from tests.gateway.api.scripted import ScriptedInference
 from tests.gateway.memory.test_compose import line
-from tests.waiting import PATIENCE
+from tests.waiting import until
 
 PROPOSED = [
     {"op": "add", "id": "", "title": "Buy milk", "quote": "buy milk"},
@@ -104,11 +103,7 @@ async def test_today_is_in_the_prompt_and_other_days_when_mentioned(
 async def test_updates_are_read_from_what_the_user_says(client: Client) -> None:
     name = await start(client)
     await say(client, name, "Please remind me to call Dr. Okafor about the milk today.")
-    for _ in range(int(PATIENCE / 0.02)):
-        found = (await client.get("/v1/tasks?day=today")).json()["data"]
-        if found:
-            break
-        await asyncio.sleep(0.02)
+    found = await until_tasks(client, 1, "?day=today")
     assert [each["title"] for each in found] == ["Call Dr. Okafor about the milk"]
     assert (found[0]["conversation"], found[0]["message"]) == (name, 1)
 
@@ -220,13 +215,12 @@ async def test_an_objective_is_divided_into_the_tasks_that_it_lists(
     assert len(below) == tasks and all(each["level"] == "task" for each in below)
 
 
-async def until_tasks(client: Client, count: int) -> list[dict[str, Any]]:
-    for _ in range(int(PATIENCE / 0.02)):
-        found = (await client.get("/v1/tasks")).json()["data"]
-        if len(found) >= count:
-            break
-        await asyncio.sleep(0.02)
-    return list(found)
+async def until_tasks(client: Client, count: int, query: str = "") -> list[dict[str, Any]]:
+    async def found() -> list[dict[str, Any]]:
+        rows = list((await client.get(f"/v1/tasks{query}")).json()["data"])
+        return rows if len(rows) >= count else []
+
+    return await until(found)
 
 
 async def test_an_objective_of_a_conversation_is_divided_whatever_the_model(client: Client) -> None:

@@ -13,7 +13,7 @@ import pytest
 from gateway.config.settings import Settings
 from gateway.inference.interface import GenerateCall
 from gateway.memory.service import Conversations
-from tests.gateway.api.conftest import Client, changed, live
+from tests.gateway.api.conftest import Client, changed, client_of, live
 from tests.gateway.api.conversations.test_conversations import say, start, talker, text_of
 from tests.gateway.api.scripted import ScriptedInference
 from tests.waiting import until
@@ -66,10 +66,7 @@ async def talking(settings: Settings, inference: Gated) -> AsyncIterator[Talk]:
     quiet = changed(
         settings, "memory", context=1200, ceiling=500, floor=220, answer_tokens=100, facts=False, tasks=False
     )
-    async with (
-        live(quiet, inference) as server,
-        httpx2.AsyncClient(base_url=server.url, timeout=30) as client,
-    ):
+    async with live(quiet, inference) as server, client_of(server) as client:
         conversations = server.server.config.app.state.services.conversations  # type: ignore[union-attr]
         yield Talk(client, await start(client), conversations)
 

@@ -7,11 +7,10 @@ import json
 import time
 from collections.abc import AsyncIterator
 
-import httpx2
 import pytest
 
 from gateway.config.settings import Settings
-from tests.gateway.api.conftest import LiveServer, changed, live
+from tests.gateway.api.conftest import LiveServer, changed, client_of, live
 from tests.gateway.api.scripted import ScriptedInference
 from tests.waiting import PATIENCE
 
@@ -122,7 +121,7 @@ async def test_declared_and_streamed_bodies_over_the_limit(
                 yield big[start : start + 10_000]
 
         headers = {"Content-Type": "application/json"}
-        async with httpx2.AsyncClient(base_url=server.url) as client:
+        async with client_of(server) as client:
             declared = await client.post("/v1/chat/completions", content=big, headers=headers)
             streamed = await client.post("/v1/chat/completions", content=chunks(), headers=headers)
             for reply in (declared, streamed):
@@ -170,12 +169,12 @@ async def test_connections_over_the_limit_are_refused(
         for _, each in [*held, (reader, writer)]:
             each.close()
         await asyncio.sleep(0.05)
-        async with httpx2.AsyncClient(base_url=server.url) as client:
+        async with client_of(server) as client:
             assert (await client.get("/healthz")).status_code == 200
 
 
 async def test_replies_name_no_software(server: LiveServer) -> None:
-    async with httpx2.AsyncClient(base_url=server.url) as client:
+    async with client_of(server) as client:
         assert "server" not in (await client.get("/healthz")).headers
 
 
@@ -185,7 +184,7 @@ async def test_silence_is_filled_with_comments(
     monkeypatch.setattr("gateway.api.streaming.streams._PING_SECONDS", 0.05)
     inference.delay = 0.2
     async with (
-        httpx2.AsyncClient(base_url=server.url) as client,
+        client_of(server) as client,
         client.stream(
             "POST", "/v1/chat/completions", content=STREAM, headers={"Content-Type": "application/json"}
         ) as reply,

@@ -17,7 +17,7 @@ from gateway.base.errors import ConfigurationError
 from gateway.config.settings import ServerSettings, Settings
 from gateway.server.app import create_app
 from gateway.server.serve import listening_socket, serve, url_of
-from tests.gateway.api.conftest import LiveServer, changed, live
+from tests.gateway.api.conftest import LiveServer, changed, client_of, live
 from tests.gateway.api.scripted import ScriptedInference
 from tests.waiting import PATIENCE
 
@@ -44,7 +44,7 @@ async def test_open_work_is_finished_within_the_grace_period(
     server: LiveServer, inference: ScriptedInference
 ) -> None:
     inference.delay = 0.1
-    async with httpx2.AsyncClient(base_url=server.url) as client:
+    async with client_of(server) as client:
         reply = asyncio.create_task(client.post("/v1/chat/completions", json=CHAT))
         await inference.begun.acquire()
         server.server.stop()
@@ -60,7 +60,7 @@ async def test_after_the_grace_period_every_client_gets_an_error(
     inference.script = lambda call: ["x"] * 100_000
     async with (
         live(changed(settings, "server", shutdown_grace_seconds=0.3), inference) as server,
-        httpx2.AsyncClient(base_url=server.url) as client,
+        client_of(server) as client,
     ):
         stream = asyncio.create_task(client.post("/v1/chat/completions", json={**CHAT, "stream": True}))
         whole = asyncio.create_task(client.post("/v1/chat/completions", json=CHAT))
@@ -79,7 +79,7 @@ async def test_a_second_stop_does_not_wait(settings: Settings, inference: Script
     inference.delay = 3600.0
     async with (
         live(changed(settings, "server", shutdown_grace_seconds=3600.0), inference) as server,
-        httpx2.AsyncClient(base_url=server.url) as client,
+        client_of(server) as client,
     ):
         whole = asyncio.create_task(client.post("/v1/chat/completions", json=CHAT))
         await inference.begun.acquire()

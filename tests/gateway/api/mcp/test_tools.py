@@ -16,7 +16,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import CallToolResult, TextContent
 
 from gateway.config.settings import Settings
-from tests.gateway.api.conftest import LiveServer, changed, live, make_key
+from tests.gateway.api.conftest import LiveServer, changed, client_of, live, make_key
 from tests.gateway.api.scripted import ScriptedInference
 from tests.waiting import PATIENCE
 
@@ -166,7 +166,7 @@ async def test_owners_see_their_own(settings: Settings, inference: ScriptedInfer
             await called(client, "remember", key="home_city", text="Rome")
             await called(client, "add_task", title="Buy bread")
             headers = {"Authorization": f"Bearer {anna}"}
-            async with httpx2.AsyncClient(base_url=server.url, headers=headers) as http:
+            async with client_of(server, headers=headers) as http:
                 made = (await http.post("/v1/conversations", json={})).json()["id"]
                 said = {"text": "My bicycle is turquoise.", "reply": False}
                 await http.post(f"/v1/conversations/{made}/messages", json=said)

@@ -13,7 +13,7 @@ import pytest
 
 from gateway.api.mcp.tools import offered
 from gateway.config.settings import Settings
-from tests.gateway.api.conftest import Client, LiveServer, changed, in_process, live, make_key
+from tests.gateway.api.conftest import Client, LiveServer, changed, connected, in_process, make_key
 from tests.gateway.api.scripted import ScriptedInference
 from tests.waiting import until
 
@@ -130,7 +130,7 @@ async def test_only_its_own_client_cancels_a_call(settings: Settings, inference:
         return ACCEPT | {"Authorization": f"Bearer {key}", "mcp-session-id": session}
 
     cancel = message("notifications/cancelled", {"requestId": 1})
-    async with live(settings, inference) as server, httpx2.AsyncClient(base_url=server.url) as client:
+    async with connected(settings, inference) as client:
         call = asyncio.create_task(
             client.post("/mcp", json=message("tools/call", ASK, id=1), headers=headers(anna, "s"))
         )

@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from typing import Any
 
-import httpx2
 import msgspec
 import ollama
 import pytest
@@ -15,7 +14,7 @@ from gateway.base.errors import ModelUnavailableError, OverloadedError
 from gateway.config.settings import Settings
 from gateway.inference.interface import HostHealth, ModelInfo
 from model_host.protocol import Delta, Sampling, TokenLogprob, TopLogprob
-from tests.gateway.api.conftest import LiveServer, changed, live, make_key
+from tests.gateway.api.conftest import LiveServer, changed, client_of, live, make_key
 from tests.gateway.api.scripted import ScriptedInference
 
 HI: list[Any] = [{"role": "user", "content": "hi"}]
@@ -204,7 +203,7 @@ async def test_the_header_of_a_real_file(settings: Settings, inference: Scripted
 
 
 async def test_version(server: LiveServer) -> None:
-    async with httpx2.AsyncClient(base_url=server.url) as client:
+    async with client_of(server) as client:
         version = (await client.get("/api/version")).json()["version"]
     assert [part.isdecimal() for part in version.split(".")] == [True] * 3
 
@@ -252,7 +251,7 @@ async def test_a_client_that_leaves_ends_its_generation(
 
 
 async def test_lines_are_lines(server: LiveServer) -> None:
-    async with httpx2.AsyncClient(base_url=server.url) as client:
+    async with client_of(server) as client:
         reply = await client.post("/api/chat", json={"model": "scripted", "messages": HI})
     assert reply.headers["content-type"] == "application/x-ndjson"
     assert (reply.headers["cache-control"], reply.headers["x-accel-buffering"]) == ("no-cache", "no")

@@ -7,13 +7,12 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx2
 import ollama
 import pytest
 
 from gateway.config.settings import Settings
 from gateway.models.catalog import Catalog
-from tests.gateway.api.conftest import Client, LiveServer, changed, in_process, make_key
+from tests.gateway.api.conftest import Client, LiveServer, changed, client_of, in_process, make_key
 from tests.gateway.api.scripted import ScriptedInference
 from tests.gateway.cli.hub.hub_server import Hub, serve
 
@@ -175,7 +174,7 @@ async def test_only_an_admin_changes_models(settings: Settings, server: LiveServ
 
 async def test_bodies_of_the_command_line(server: LiveServer) -> None:
     """Go's client sends empty fields, a heartbeat first, and no content type with some requests."""
-    async with httpx2.AsyncClient(base_url=server.url) as client:
+    async with client_of(server) as client:
         assert (await client.head("/")).status_code == 200
         shown = {
             "model": "",

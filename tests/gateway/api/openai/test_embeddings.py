@@ -9,7 +9,6 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
-import httpx2
 import msgspec
 import ollama
 import openai
@@ -18,7 +17,7 @@ import pytest
 from gateway.cli.common.database import opened_database
 from gateway.config.settings import EmbeddingSettings, Settings
 from gateway.store.request_log import get_record, list_records
-from tests.gateway.api.conftest import Client, LiveServer, changed, in_process, live
+from tests.gateway.api.conftest import Client, LiveServer, changed, client_of, in_process, live
 from tests.gateway.api.scripted import ScriptedInference
 
 NAME = "tiny-embedding"
@@ -165,7 +164,7 @@ async def test_health_and_metrics_include_the_embedding_host(client: Client) -> 
 
 
 async def test_a_client_that_leaves_stops_the_work(server: LiveServer) -> None:
-    async with httpx2.AsyncClient(base_url=server.url) as client:
+    async with client_of(server) as client:
         await client.post("/v1/embeddings", json={"model": NAME, "input": "warm"})
         request = client.post("/v1/embeddings", json={"model": NAME, "input": ["a long text " * 50] * 2000})
         task = asyncio.create_task(request)

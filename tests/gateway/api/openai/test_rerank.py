@@ -7,14 +7,13 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
-import httpx2
 import msgspec
 import pytest
 
 from gateway.cli.common.database import opened_database
 from gateway.config.settings import EmbeddingSettings, RerankSettings, Settings
 from gateway.store.request_log import RequestRecord, get_record, list_records
-from tests.gateway.api.conftest import Client, changed, in_process, live
+from tests.gateway.api.conftest import Client, changed, connected, in_process
 from tests.gateway.api.scripted import ScriptedInference
 
 NAME = "tiny-reranker"
@@ -149,7 +148,7 @@ async def test_it_is_shown_and_recorded(client: Client, settings: Settings) -> N
 
 async def test_a_client_that_leaves_cancels(settings: Settings, inference: ScriptedInference) -> None:
     body = {"query": "q", "documents": [f"{number} " + "word " * 40 for number in range(1000)]}
-    async with live(settings, inference) as server, httpx2.AsyncClient(base_url=server.url) as client:
+    async with connected(settings, inference) as client:
         await client.post("/v1/rerank", json={"query": "q", "documents": ["warm"]})
         task = asyncio.create_task(client.post("/v1/rerank", json=body))
 

@@ -21,8 +21,9 @@ from gateway.vectors.queries import Queries
 from gateway.wiki.remote import client as client_module
 from gateway.wiki.remote.mediawiki import MediaWiki
 from gateway.wiki.search.vectors import Meaning, WikiPages
-from tests.gateway.vectors.words import WordEmbedder, come_true
+from tests.gateway.vectors.words import WordEmbedder
 from tests.gateway.wiki.remote.api_server import ApiServer, failed, reply, serving
+from tests.waiting import until
 
 TEXTS = {
     "Car": "<p>A car drives on a road.</p><h2 id='E'>Engine</h2><p>Petrol burns and turns wheels.</p>",
@@ -208,7 +209,7 @@ class Searched:
             made, _, total = await self._database.read(lambda c: wiki_vectors.count_embedded(c, FETCHED, 1))
             return made == total
 
-        await come_true(done)
+        await until(done)
 
     async def titles(self, term: str) -> list[str]:
         return [ref.title for ref in (await self.wiki.search_text(term, 5)).refs]

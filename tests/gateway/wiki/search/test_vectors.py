@@ -25,7 +25,8 @@ from gateway.vectors.queries import Queries
 from gateway.wiki.ingest import prepare, put
 from gateway.wiki.local import LocalWiki
 from gateway.wiki.search.vectors import Meaning, WikiPages
-from tests.gateway.vectors.words import WordEmbedder, come_true
+from tests.gateway.vectors.words import WordEmbedder
+from tests.waiting import until
 
 PAGES = {
     "Car": "A car drives on a road.\n== Engine ==\nPetrol burns in the engine and turns wheels.",
@@ -75,7 +76,7 @@ class Setup:
             )
             return done == total and not gone
 
-        await come_true(all_done)
+        await until(all_done)
 
     async def stored(self) -> tuple[int, int]:
         """Passages, and vectors in sqlite-vec's own table."""
@@ -213,7 +214,7 @@ async def test_another_model_makes_all_vectors_again(setup: Setup) -> None:
     async def found() -> bool:
         return (await titles(setup.wiki("vectors"), "A boat floats on water."))[:1] == ["Boat"]
 
-    await come_true(found)
+    await until(found)
     await setup.index()
     assert await setup.stored() == (5, 5)
     assert len(setup.embedder.embedded) > before + 5
