@@ -209,9 +209,8 @@ def agents(url: str) -> Iterator[tuple[str, Callable[[], Any]]]:
 
     for kind in (client.OpenAIChatCompletionsModel, client.OpenAIResponsesModel):
         for streamed in (False, True):
-            answer = (
-                not streamed and kind is client.OpenAIChatCompletionsModel
-            )  # cut off, another one is an error
+            # The answer is cut off, which the other models take for an error.
+            answer = not streamed and kind is client.OpenAIChatCompletionsModel
             work = functools.partial(run, kind, streamed=streamed, answer=answer)
             name = f"{kind.__name__}{', streamed' * streamed}"
             yield name, lambda w=work: asyncio.run(w())

@@ -121,9 +121,8 @@ class ModelHost(Host[SequenceState]):
         self.intake.on_ready = self._arrived
         preparer = Preparer(engine, prompts)
         start_thread("preparer", lambda: self.intake.prepare_with(preparer.prepare))
-        if (
-            options.thread_plan is not None
-        ):  # after the template worker's start, which would count as contention
+        # Only now, because the template worker's start would count as contention.
+        if options.thread_plan is not None:
             engine.tune(options.thread_plan, min(engine.chunk, engine.n_ctx))
         self.output.emit(engine.ready(pid=os.getpid(), n_parallel=options.parallel))
         self._loop.run()

@@ -160,9 +160,8 @@ class Gateway:
         try:
             await self._call("POST", f"/v1/tasks/{task}/run", dict, {}, person=person)
         except GatewayError:
-            await self._call(
-                "DELETE", f"/v1/tasks/{task}", dict, person=person
-            )  # what cannot run leaves nothing
+            # A task that cannot run must leave nothing behind.
+            await self._call("DELETE", f"/v1/tasks/{task}", dict, person=person)
             raise
         return task
 

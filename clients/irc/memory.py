@@ -135,9 +135,8 @@ class Memory:
         self._file = file
         self._state = file.state
         self._locks = _Locks()
-        self._overheard: defaultdict[str, deque[tuple[str, str]]] = defaultdict(
-            deque
-        )  # speaker and line, by place
+        # By place: the speaker and the text of each line.
+        self._overheard: defaultdict[str, deque[tuple[str, str]]] = defaultdict(deque)
 
     def remembers(self, request: Request) -> bool:
         """Whether this user's lines here are stored. In private, users without an account are not remembered."""

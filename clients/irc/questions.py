@@ -83,9 +83,8 @@ class Questions:
         self._wait_messages = wait_messages()
         self.queue = Queue(config.gateway.max_concurrent, config.gateway.max_waiting)
         self.stats = Stats()
-        self.sources: LatestDict[str, list[Citation]] = LatestDict(
-            _MAX_REMEMBERED
-        )  # of the last answer, by place
+        # By place: the sources of the last answer there.
+        self.sources: LatestDict[str, list[Citation]] = LatestDict(_MAX_REMEMBERED)
         # What did not fit into the last reply, by place and user.
         self.leftovers: LatestDict[tuple[str, str], str] = LatestDict(_MAX_REMEMBERED)
 

@@ -36,9 +36,10 @@ _VALUE_LIKE = re.compile(r"""[0-9!#$%^&*~+=@"“']|[a-fA-F-]{7}""")
 _LETTERED = re.compile(
     r"(?<!\S)(?!v?\d+-?[a-z]{2})(?=[A-Za-z-]*[0-9])(?=[0-9-]*[A-Za-z])[A-Za-z0-9-]{4,32}(?!\w)"
 )
+# Digits as on a keypad.
 _DIALLED = re.compile(
     r"[0-9](?:-[0-9]){2,7}#?|[0-9]{3,8}#|[0-9](?: [0-9]){3,7}|[0-9]{1,2}(?: ?- ?[0-9]{1,2}){2,3}"
-)  # as on a keypad
+)
 _IS = re.compile(r"(?:\b(?:is|are|was|be|now|là|thành)|:)\s*$", re.IGNORECASE)
 # A unit, or a plural.
 _COUNTS = re.compile(

@@ -147,9 +147,8 @@ class Database:
             self._tried_at = now
             self._trial = self._submit(self._write_pool, self._in_write, self._trial_write)
         outcome = asyncio.wrap_future(self._trial)
-        outcome.add_done_callback(
-            asyncio.Future.exception
-        )  # mark as retrieved; a late failure reaches the next caller
+        # This marks a late failure as retrieved; the next caller gets it.
+        outcome.add_done_callback(asyncio.Future.exception)
         await asyncio.wait({outcome}, timeout=TRIAL_SECONDS)
         if outcome.done():
             outcome.result()

@@ -73,9 +73,8 @@ class Indexer:
         self._state: IndexState = "idle"
         self._counts: dict[str, Count] = {}
         self._counted_at = 0.0
-        self._started: tuple[float, int] | None = (
-            None  # time and documents done when this run of work started
-        )
+        # The time, and how many documents were done, when this run of work started.
+        self._started: tuple[float, int] | None = None
 
     def start(self, supervision: Supervision) -> None:
         self._task = supervision.start("vector-indexer", self._run, longest_wait=_MAX_RETRY_SECONDS)

@@ -60,9 +60,8 @@ class SequenceState:
     arrived: float  # monotonic seconds
     adapter: str = ""  # the LoRA adapter that computes it; "": none
     logprobs: int | None = None  # alternatives to report for each token; None: report nothing
-    scored: int | None = (
-        None  # leading tokens of the prompt that need no log-probability any more; None: none does
-    )
+    # Leading tokens of the prompt that need no log-probability any more; None: no token needs one.
+    scored: int | None = None
     marks: Marks = field(default_factory=Marks)
     shaper: str = "grammar"  # the field of the request that its grammar comes from
     prompt_length: int = 0

@@ -220,9 +220,8 @@ class Engine:
         have, windows = set(parsed.window), []
         for stop in stops:
             wanted = set(range(max(0, stop - self._window), stop)) - have
-            if (
-                len(wanted) > room >= stop // 2 and stop == stops[-1]
-            ):  # a part of the beginning is better than none
+            # A part of the beginning is better than none.
+            if len(wanted) > room >= stop // 2 and stop == stops[-1]:
                 stop, wanted = room, set(range(room)) - have
             window = self._window_before(sequence, stop, before) if len(wanted) <= room else None
             if window is not None:

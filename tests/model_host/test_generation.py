@@ -20,9 +20,8 @@ PROMPT = "Tell me about Befunge and its two-dimensional grid."
 
 
 def test_greedy_text_does_not_depend_on_batch_chunk_or_cache(start_host: StartHost) -> None:
-    long_prompt = " ".join(
-        f"word{i} in a long prompt about grids." for i in range(90)
-    )  # several sliding windows
+    # It spans several sliding windows.
+    long_prompt = " ".join(f"word{i} in a long prompt about grids." for i in range(90))
     alone = start_host()
     alone.generate("a", long_prompt, max_tokens=40, ignore_eos=True)
     expected = alone.text("a")
@@ -131,9 +130,8 @@ def test_json_schema_output_always_parses(host: HostProcess, number: int) -> Non
         if end["reason"] == "stop":
             json.loads(text)
         else:
-            assert (
-                end["completion_tokens"] == 400
-            )  # white space between tokens may continue up to the limit: cut, but never wrong
+            # White space may continue up to the limit: the output is cut off, but never wrong.
+            assert end["completion_tokens"] == 400
 
 
 def test_gbnf_grammar(host: HostProcess) -> None:
@@ -230,9 +228,8 @@ def test_prompt_over_the_limit_is_refused_with_counts(start_host: StartHost) -> 
 
 
 def test_cancel_while_decoding_gives_at_most_one_more_token(start_host: StartHost) -> None:
-    host = start_host(
-        "--drafts", "0"
-    )  # a step that is not stopped decodes its accepted draft tokens and one more
+    # Without drafts: a step that is not stopped decodes its accepted draft tokens and one more.
+    host = start_host("--drafts", "0")
     host.generate("r", PROMPT, max_tokens=8000, ignore_eos=True)
     host.first("r", "delta")
     host.send(op="cancel", id="c", target="r")

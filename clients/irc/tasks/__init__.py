@@ -49,9 +49,8 @@ class PeopleTasks:
         self._mark = mark
         self._told: dict[str, dict[str, int]] = {}  # by user and task, the BREAKPOINT that waits
         self._followers: dict[str, _Follower] = {}
-        self._answering: defaultdict[str, asyncio.Lock] = defaultdict(
-            asyncio.Lock
-        )  # one answer of a user at a time
+        # By user, so that each answers one question at a time.
+        self._answering: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     def heard(self, request: Request) -> None:
         """Tell this user from now on what their tasks have to say, in private."""

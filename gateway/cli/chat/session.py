@@ -103,9 +103,8 @@ class ChatSession:
                             f"[waiting: place {data['position']}, about {data['wait_seconds']:.0f} s]",
                             err=True,
                         )
-                    case "reading" if (
-                        data.get("seconds_left") and not reading
-                    ):  # the first one has the estimate
+                    # Only the first of these events has the estimate.
+                    case "reading" if data.get("seconds_left") and not reading:
                         reading = True
                         say(f"[reading {data['total']} tokens, about {data['seconds_left']:.0f} s]", err=True)
                     case "compacting":

@@ -24,9 +24,8 @@ class QuestionCheck(Struct, frozen=True, kw_only=True):
     prompt_tokens: int | None = None
     reason: str
     target_seconds: float = 0.0
-    biggest: str | None = (
-        None  # model of the catalog that should answer within the target; null also without a target
-    )
+    # Model of the catalog that should answer within the target; null also without a target.
+    biggest: str | None = None
     biggest_seconds: float | None = None
 
     @property

@@ -140,9 +140,8 @@ class Supervisor:
             while self._waiters and not self._closed:
                 await self._live()
         except Exception:
-            log.exception(
-                "supervisor_failed"
-            )  # a defect; waiters get an error below, the next call starts again
+            # A defect. Waiting calls get an error below, and the next call starts the host again.
+            log.exception("supervisor_failed")
         finally:
             self._state = "stopped"
             self._over.set()

@@ -198,9 +198,8 @@ class PostgresPeers(Peers):
             self._told.set()
 
     async def _receive(self) -> None:
-        connecting = asyncio.create_task(
-            self._database.listen()
-        )  # a connection that is cancelled is not closed
+        # A task of its own: cancelling the connecting itself would leave the connection open.
+        connecting = asyncio.create_task(self._database.listen())
         try:
             with translated_faults(self._database.where):
                 listening = await asyncio.shield(connecting)

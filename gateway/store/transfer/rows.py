@@ -150,9 +150,8 @@ class Numbers:
     def __init__(self) -> None:
         self.messages: dict[int, int] = {}
         self.facts: dict[int, int] = {}
-        self.superseded: defaultdict[int, list[int]] = defaultdict(
-            list
-        )  # new numbers by the old one of the successor
+        # By the old number of the successor: the new numbers of the facts it replaces.
+        self.superseded: defaultdict[int, list[int]] = defaultdict(list)
 
 
 def write_archive(

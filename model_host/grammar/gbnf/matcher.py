@@ -21,9 +21,8 @@ from model_host.grammar.gbnf.utf8 import DONE
 # In threads visited, which take a microsecond or two each. Every token adds to what is left, up to the start value.
 START_ALLOWANCE = 100_000
 TOKEN_ALLOWANCE = 5_000
-MAX_REMEMBERED = (
-    200_000  # threads and addresses; beyond it, the cache of all but the current state is dropped
-)
+# Threads and addresses. Beyond it, the cache is dropped except for the current state.
+MAX_REMEMBERED = 200_000
 MANY_THREADS = 64  # from here on threads are indexed by the bytes they accept
 
 # A step of the program, the node of its character's automaton, and the return address as an index into the tree.

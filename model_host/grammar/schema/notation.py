@@ -56,9 +56,8 @@ class JsonNotation:
     rest: Node = Repeat(Characters(plain))  # what follows the first character of such a name
     quote: Node = Literal('"')
     name_quote = quote
-    order: Callable[[str], str] = staticmethod(
-        lambda name: ""
-    )  # sort key of properties: none, as in the schema
+    # Sort key of properties: none, as in the schema.
+    order: Callable[[str], str] = staticmethod(lambda name: "")
 
     def __init__(self, rules: Rules = _JSON) -> None:
         self.rules = rules

@@ -170,9 +170,8 @@ def test_jobs_are_leased_once_and_survive(talk: Database) -> None:
         assert lease_job(c, str, now=10.0, seconds=5.0) is None
         renew_jobs(c, [job], until=15.5)
         assert lease_job(c, str, now=15.2, seconds=5.0) is None
-        add_job(
-            c, "compact", "c1", now=11.0
-        )  # caused while the first one runs: it may have come too late for it
+        # Its cause came while the first one runs, perhaps too late for it.
+        add_job(c, "compact", "c1", now=11.0)
         again = _lease(c, 16.0)
         assert again is not None and again.seq == job.seq and again.attempts == 2  # its lease had run out
         renew_jobs(c, [job], until=99.0)  # by the run that lost it

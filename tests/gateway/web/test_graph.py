@@ -14,9 +14,8 @@ from tests.gateway.api.conftest import SHOP
 from tests.gateway.web.browser import Browser
 from tests.waiting import eventually
 
-CYTOSCAPE = (
-    "0d7e373a706f0f01d6fb7a6ccf04988c01307cee1c2f9bcc7b068e9f6b431e3f"  # dist/cytoscape.esm.min.mjs, 3.34.4
-)
+# The checksum of `dist/cytoscape.esm.min.mjs` 3.34.4.
+CYTOSCAPE = "0d7e373a706f0f01d6fb7a6ccf04988c01307cee1c2f9bcc7b068e9f6b431e3f"
 
 
 def run(*arguments: str) -> str:

@@ -76,9 +76,8 @@ def test_token_ids_are_the_text_they_stand_for(embedder: HostProcess, host: Host
     tokens = host.end("ids")["tokens"]
     by_tokens, by_text = ask(embedder, tokens=tokens), ask(embedder, texts=TEXTS[:2])
     np.testing.assert_allclose(vectors(by_tokens), vectors(by_text), atol=2e-3)
-    assert (
-        by_tokens["tokens"] == by_text["tokens"] == [len(each) + 2 for each in tokens]
-    )  # the two at the ends
+    # Two special tokens are added, one at each end.
+    assert by_tokens["tokens"] == by_text["tokens"] == [len(each) + 2 for each in tokens]
 
 
 # --------------------------------------------------------------------------- refusals

@@ -209,9 +209,8 @@ def test_erasing_an_owner_erases_every_part_of_a_conversation(start_host: StartH
     """Public text that begins it stays, without a token of what follows."""
     rules = {"role": "system", "content": [{"text": LONG[:1000], "shared": True}, {"text": LONG[1000:2500]}]}
     talks: list[tuple[str, Messages]] = [("alice", [rules]), ("alice", [rules]), ("bob", [rules])]
-    for number in range(
-        2
-    ):  # with so little room, the system prompt of two conversations gets a file of its own
+    # With so little room, the system prompt of two conversations gets a file of its own.
+    for number in range(2):
         host = start_host("--context", "6000", *flags(tmp_path), code=NO_ROOM)
         for which, (owner, history) in enumerate(talks):
             said = f"{owner} {which}: {LONG[number * 900 :][:900]}"

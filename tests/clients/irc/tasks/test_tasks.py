@@ -61,9 +61,8 @@ async def test_a_breakpoint_is_answered_once_by_whoever_owns_the_task(
                 ann.say("hearth", f"!answer {made} maybe")
                 assert "possible here: yes, always, skip, cancel" in await ann.private()
                 ann.say("hearth", "!answer yes")
-                ann.say(
-                    "hearth", "!answer yes"
-                )  # twice at once: the second one must not approve the next call
+                # Twice at once: the second answer must not approve the next call.
+                ann.say("hearth", "!answer yes")
                 told = [await ann.private() for _ in range(3)]
                 assert f"{made} goes on." in told
                 assert sum("buy bread" in each for each in told) >= 1

@@ -237,9 +237,8 @@ async def test_erasing_a_conversation_takes_its_part_of_the_reflection_along(
     assert len(await reflections(client, "Wendy")) == 2
     assert (await client.delete(f"/v1/conversations/{first}")).status_code == 200
     assert "Xylophon1" not in str(await reflections(client, "Wendy")), "both versions contained it"
-    prompt = str(
-        await blocks(client, now)
-    )  # the others' summaries, or a reflection made again in the meantime
+    # It has the others' summaries, or a reflection made again in the meantime.
+    prompt = str(await blocks(client, now))
     assert all(f"Rex{number}" in prompt for number in (2, 3, 4, 5))
     files = [path for path in remembering.data_dir.iterdir() if path.name.startswith("hearth.db")]
     assert not any(b"Xylophon1" in path.read_bytes() for path in files)

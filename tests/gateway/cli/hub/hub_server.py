@@ -21,9 +21,8 @@ class Hub:
     url: str = ""
     checksums: dict[str, str] = field(default_factory=dict)  # announced instead of the true ones
     refusals: dict[str, tuple[int, str]] = field(default_factory=dict)  # file to status and X-Error-Code
-    cut_after: list[int] = field(
-        default_factory=list
-    )  # each GET takes one: bytes sent before the connection drops
+    # Bytes that a GET sends before its connection drops. Each GET takes one of them.
+    cut_after: list[int] = field(default_factory=list)
     ignore_range: bool = False
     slow: threading.Event | None = None  # GETs send a little, then wait for it
     ranges: list[str | None] = field(default_factory=list)  # Range header of each GET
