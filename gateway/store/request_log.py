@@ -11,7 +11,7 @@ from msgspec import Struct
 from gateway.base.errors import InvalidRequestError, NotFoundError
 from gateway.base.redact import redact_value
 from gateway.store.request_sources import delete_records, note_sources
-from gateway.store.rows import converted, exists, insert, load_all, select, select_one
+from gateway.store.rows import column, converted, exists, insert, load_all, select, select_one
 
 # The kinds from `summary` on are background work for a conversation.
 Kind = Literal["ask", "chat", "generate", "embed", "rerank", "summary", "reflection", "facts", "tasks"]
@@ -174,14 +174,10 @@ def erase_records_of(connection: apsw.Connection, owner: str, user: str) -> int:
 def _complete_id(connection: apsw.Connection, which: str) -> str:
     if exists(connection, "requests WHERE id = ?", (which,)):
         return which
-    found = [
-        str(row[0])
-        for row in connection.execute(
-            "SELECT DISTINCT id FROM requests WHERE id >= ?1 AND id < ?1 || char(0x10ffff) "
-            "ORDER BY id LIMIT ?2",
-            (which, _CANDIDATES_SHOWN + 1),
-        )
-    ]
+    query = (
+        "SELECT DISTINCT id FROM requests WHERE id >= ?1 AND id < ?1 || char(0x10ffff) ORDER BY id LIMIT ?2"
+    )
+    found: list[str] = column(connection, query, (which, _CANDIDATES_SHOWN + 1))
     if not found or not which:
         raise NotFoundError(f"no request in the log has the id `{which}`: it may have been rotated out")
     if len(found) > 1:

@@ -11,7 +11,7 @@ from typing import Any
 
 import apsw
 
-from gateway.store.rows import as_json, exists
+from gateway.store.rows import as_json, column, exists
 
 _LEARNED = (
     "SELECT conversation FROM facts WHERE owner = :owner AND instr(:prompts, text) > 0 "
@@ -75,11 +75,9 @@ def erase_records(connection: apsw.Connection, conversations: Sequence[str]) -> 
 
 def delete_records(connection: apsw.Connection, where: str, values: Sequence[Any]) -> int:
     """Delete recorded requests; returns their number."""
-    sizes = connection.execute(f"DELETE FROM requests WHERE {where} RETURNING bytes", values).fetchall()
-    connection.execute(
-        "UPDATE request_totals SET records = records - ?, bytes = bytes - ?",
-        (len(sizes), sum(int(str(size)) for (size,) in sizes)),
-    )
+    sizes = column(connection, f"DELETE FROM requests WHERE {where} RETURNING bytes", values)
+    query = "UPDATE request_totals SET records = records - ?, bytes = bytes - ?"
+    connection.execute(query, (len(sizes), sum(sizes)))
     return len(sizes)
 
 

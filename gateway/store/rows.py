@@ -39,6 +39,11 @@ def exists(connection: apsw.Connection, source: str, values: Values = ()) -> boo
     return bool(connection.execute(f"SELECT EXISTS (SELECT 1 FROM {source})", values).get)
 
 
+def column(connection: apsw.Connection, query: str, values: Values = ()) -> list[Any]:
+    """The values of a query of one column."""
+    return [value for (value,) in connection.execute(query, values)]
+
+
 def load_all(struct: type[T], cursor: apsw.Cursor) -> list[T]:
     """The rows of a query whose columns are the struct's fields, in order."""
     names, decoders = struct.__struct_fields__, _decoders(struct)

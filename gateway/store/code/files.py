@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 import apsw
 from msgspec import Struct
 
-from gateway.store.rows import as_json, insert, select, select_one
+from gateway.store.rows import as_json, column, insert, select, select_one
 
 
 class FileRow(Struct, frozen=True):
@@ -127,8 +127,7 @@ def is_current(connection: apsw.Connection, row: FileRow) -> bool:
 
 def pending_files(connection: apsw.Connection, project: str) -> set[int]:
     """Files that are to be resolved."""
-    rows = connection.execute("SELECT id FROM code_files WHERE project = ? AND pending", (project,))
-    return {int(str(file)) for (file,) in rows}
+    return set(column(connection, "SELECT id FROM code_files WHERE project = ? AND pending", (project,)))
 
 
 def set_pending(connection: apsw.Connection, files: Iterable[int], *, pending: bool) -> None:

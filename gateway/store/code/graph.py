@@ -9,7 +9,7 @@ import apsw
 from msgspec import Struct
 
 from gateway.store import fts
-from gateway.store.rows import as_json, load_all
+from gateway.store.rows import as_json, column, load_all
 from gateway.store.wiki.search import rarest
 
 # Rows that one search ranks at most, in a few milliseconds.
@@ -253,25 +253,25 @@ def uses_outside(
 
 def classes_at(connection: apsw.Connection, uses: Sequence[CodeUse]) -> list[int]:
     """The classes whose bases are at these sites."""
-    rows = connection.execute(
+    return column(
+        connection,
         "SELECT c.id FROM json_each(?) AS w CROSS JOIN code_definitions AS home ON home.id = w.value ->> 0 "
         "JOIN code_definitions AS c ON c.file = home.file AND c.parent = home.ordinal AND c.kind = 'class' "
         "AND w.value ->> 1 BETWEEN c.line AND c.end_line",
         (as_json([[use.caller_id, use.line] for use in uses]),),
     )
-    return [int(str(number)) for (number,) in rows]
 
 
 def inner(connection: apsw.Connection, identity: int) -> list[int]:
     """The definition with the functions and lambdas inside it; of a class its methods as well."""
-    rows = connection.execute(
+    return column(
+        connection,
         "WITH RECURSIVE inside (file, ordinal, id) AS "
         "(SELECT file, ordinal, id FROM code_definitions WHERE id = ? "
         "UNION SELECT d.file, d.ordinal, d.id FROM inside JOIN code_definitions AS d "
         "ON d.file = inside.file AND d.parent = inside.ordinal) SELECT id FROM inside",
         (identity,),
     )
-    return [int(str(number)) for (number,) in rows]
 
 
 def neighbours(
@@ -296,7 +296,8 @@ def neighbours(
 
 def overridden(connection: apsw.Connection, identity: int) -> list[int]:
     """Methods of the same name in the bases of a method's class, direct and further ones."""
-    rows = connection.execute(
+    return column(
+        connection,
         "WITH RECURSIVE bases (id) AS (SELECT c.id FROM code_definitions AS m JOIN code_definitions AS c "
         "ON c.file = m.file AND c.ordinal = m.parent AND c.kind = 'class' WHERE m.id = ?1 UNION "
         "SELECT e.target FROM bases JOIN code_definitions AS c ON c.id = bases.id "
@@ -307,7 +308,6 @@ def overridden(connection: apsw.Connection, identity: int) -> list[int]:
         "AND o.name = (SELECT name FROM code_definitions WHERE id = ?1)",
         (identity,),
     )
-    return [int(str(number)) for (number,) in rows]
 
 
 def inherited(connection: apsw.Connection, classes: Sequence[int], name: str) -> list[int]:
@@ -328,7 +328,8 @@ def inherited(connection: apsw.Connection, classes: Sequence[int], name: str) ->
 
 def subclasses(connection: apsw.Connection, identity: int) -> list[int]:
     """All classes below a class, nearest first."""
-    rows = connection.execute(
+    return column(
+        connection,
         "WITH RECURSIVE below (id, depth) AS (SELECT ?1, 0 UNION SELECT c.id, depth + 1 FROM below "
         "JOIN code_edges AS e ON e.target = below.id JOIN code_sites AS s ON s.id = e.site AND s.kind = 'base' "
         "JOIN code_definitions AS c ON c.file = s.file AND +c.kind = 'class' AND +c.parent = s.scope "
@@ -336,7 +337,6 @@ def subclasses(connection: apsw.Connection, identity: int) -> list[int]:
         "SELECT id FROM below WHERE id <> ?1 GROUP BY id ORDER BY min(depth), id",
         (identity,),
     )
-    return [int(str(number)) for (number,) in rows]
 
 
 def links(connection: apsw.Connection, project: str) -> list[Link]:

@@ -17,7 +17,7 @@ from gateway.base.errors import InvalidRequestError, NotFoundError
 from gateway.store.memory.conversations import Conversation
 from gateway.store.memory.summaries import StaleSummaryError, Summary
 from gateway.store.request_sources import erase_records
-from gateway.store.rows import columns, insert, load_all, select, select_one, stored, update
+from gateway.store.rows import column, columns, insert, load_all, select, select_one, stored, update
 
 # Other conversations of an assistant that one message has summarized, so that an old history does not flood the model.
 _SETTLED_AT_ONCE = 10
@@ -141,8 +141,8 @@ def list_reflections(
 
 def delete_assistant(connection: apsw.Connection, assistant: Assistant) -> None:
     """Delete an assistant with its biographies, reflections and recorded prompts. Its conversations stay."""
-    names = connection.execute("SELECT id FROM conversations WHERE assistant = ?", (assistant.id,))
-    erase_records(connection, [str(name) for (name,) in names])
+    query = "SELECT id FROM conversations WHERE assistant = ?"
+    erase_records(connection, column(connection, query, (assistant.id,)))
     connection.execute("DELETE FROM assistants WHERE id = ?", (assistant.id,))
 
 
@@ -171,11 +171,13 @@ def waiting_summaries(connection: apsw.Connection, assistant: Assistant) -> list
 
 def reflected_summaries(connection: apsw.Connection, conversation: Conversation) -> set[int]:
     """``seq`` of the conversation's summaries that the reflection of its assistant contains."""
-    rows = connection.execute(
-        "SELECT summary FROM reflected JOIN summaries ON seq = summary WHERE assistant = ? AND conversation = ?",
-        (conversation.assistant, conversation.id),
+    return set(
+        column(
+            connection,
+            "SELECT summary FROM reflected JOIN summaries ON seq = summary WHERE assistant = ? AND conversation = ?",
+            (conversation.assistant, conversation.id),
+        )
     )
-    return {int(str(seq)) for (seq,) in rows}
 
 
 def add_reflection(
@@ -205,14 +207,14 @@ def unsettled(connection: apsw.Connection, conversation: Conversation, before: f
 
     Only those of the policy ``conversations``: the others are summarized as they go on.
     """
-    rows = connection.execute(
+    return column(
+        connection,
         "SELECT id FROM conversations WHERE owner = ? AND assistant = ? AND id <> ? AND policy = 'conversations' "
         "AND archived_at IS NULL AND updated_at < ? AND EXISTS (SELECT 1 FROM messages "
         "WHERE conversation = conversations.id AND summarized_by IS NULL AND NOT failed) "
         "ORDER BY updated_at DESC LIMIT ?",
         (conversation.owner, conversation.assistant, conversation.id, before, _SETTLED_AT_ONCE),
     )
-    return [str(name) for (name,) in rows]
 
 
 def _versions(

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from gateway.base.errors import NotFoundError
 from gateway.store.request_sources import erase_records
-from gateway.store.rows import as_json, insert, select, select_one, update
+from gateway.store.rows import as_json, column, insert, select, select_one, update
 
 ConversationKind = Literal["chat", "code", "channel"]
 PolicyName = Literal["ceiling", "rounds", "window", "conversations"]
@@ -143,9 +143,9 @@ def drop_news(connection: apsw.Connection, conversation: str) -> None:
 
 def with_continuations(connection: apsw.Connection, conversation: str) -> list[str]:
     """Ids of the conversation and of those that continue it, directly or not."""
-    rows = connection.execute(
+    return column(
+        connection,
         "WITH RECURSIVE found (id) AS (SELECT id FROM conversations WHERE id = ?1 "
         "UNION SELECT conversations.id FROM conversations JOIN found ON previous = found.id) SELECT id FROM found",
         (conversation,),
     )
-    return [str(row[0]) for row in rows]

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from gateway.base.errors import InvalidRequestError, NotFoundError
 from gateway.store.fts import any_of, words
-from gateway.store.rows import as_json, insert, select, select_one
+from gateway.store.rows import as_json, column, insert, select, select_one
 
 Scope = Literal["owner", "channel", "project"]
 
@@ -82,10 +82,11 @@ def facts_of_message(connection: apsw.Connection, owner: str, message: int) -> l
 
 def ended_quotes(connection: apsw.Connection, owner: str, message: int) -> list[str]:
     """Quotes from a message (``seq``) whose facts have ended: forgotten, denied or superseded."""
-    rows = connection.execute(
-        "SELECT quote FROM facts WHERE owner = ? AND message = ? AND ended_at IS NOT NULL", (owner, message)
+    return column(
+        connection,
+        "SELECT quote FROM facts WHERE owner = ? AND message = ? AND ended_at IS NOT NULL",
+        (owner, message),
     )
-    return [str(quote) for (quote,) in rows]
 
 
 def end_fact(connection: apsw.Connection, fact: str, owner: str, *, now: float, reason: str) -> Fact:

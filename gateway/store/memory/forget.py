@@ -8,7 +8,7 @@ import msgspec
 from gateway.store.memory.conversations import Conversation, drop_news, save_conversation, with_continuations
 from gateway.store.memory.summaries import unsummarize
 from gateway.store.request_sources import delete_records, erase_records
-from gateway.store.rows import as_json
+from gateway.store.rows import as_json, column
 
 # The speaker's messages, the replies to them, failed ones included, and each assistant message directly after one.
 _DOOMED = """
@@ -42,7 +42,7 @@ def forget_speaker(connection: apsw.Connection, conversation: Conversation, spea
     Conversations that continue it lose their summaries and prompts.
     """
     name = conversation.id
-    doomed = [seq for (seq,) in connection.execute(_DOOMED, (name, speaker))]
+    doomed = column(connection, _DOOMED, (name, speaker))
     left = [each for each in conversation.participants if each != speaker]
     if left != conversation.participants:
         save_conversation(connection, msgspec.structs.replace(conversation, participants=left))
@@ -50,9 +50,9 @@ def forget_speaker(connection: apsw.Connection, conversation: Conversation, spea
         return 0
     unsummarize(connection, name, doomed[0])
     lines = (name, as_json(doomed))
-    for table, column in (("facts", "message"), ("tasks", "origin"), ("messages", "seq")):
+    for table, number in (("facts", "message"), ("tasks", "origin"), ("messages", "seq")):
         connection.execute(
-            f"DELETE FROM {table} WHERE conversation = ? AND {column} IN (SELECT value FROM json_each(?))",
+            f"DELETE FROM {table} WHERE conversation = ? AND {number} IN (SELECT value FROM json_each(?))",
             lines,
         )
     # A change of a task that somebody else had created stays.

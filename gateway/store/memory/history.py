@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from gateway.store.memory.conversations import Conversation
 from gateway.store.memory.messages import MessageRole, StoredMessage
-from gateway.store.rows import as_json, select
+from gateway.store.rows import as_json, column, select
 from gateway.store.vectors import can_search
 
 _ALL = "SELECT id FROM conversations WHERE owner = :owner AND (:conversation IS NULL OR id = :conversation)"
@@ -79,12 +79,14 @@ def speakers_within(connection: apsw.Connection, within: Within) -> dict[str, in
 
 def messages_by(connection: apsw.Connection, within: Within, speakers: Sequence[str], limit: int) -> set[int]:
     """``seq`` of the newest messages of these speakers."""
-    rows = connection.execute(
-        f"SELECT seq FROM messages WHERE {within.where} AND speaker IN (SELECT value FROM json_each(:by)) "
-        "ORDER BY seq DESC LIMIT :limit",
-        {**within.values, "by": as_json(list(speakers)), "limit": limit},
+    return set(
+        column(
+            connection,
+            f"SELECT seq FROM messages WHERE {within.where} AND speaker IN (SELECT value FROM json_each(:by)) "
+            "ORDER BY seq DESC LIMIT :limit",
+            {**within.values, "by": as_json(list(speakers)), "limit": limit},
+        )
     )
-    return {int(str(seq)) for (seq,) in rows}
 
 
 def messages_with(

@@ -30,7 +30,7 @@ from gateway.store.memory.jobs import set_watermark
 from gateway.store.memory.messages import StoredMessage, messages_between
 from gateway.store.memory.summaries import Summary, list_summaries
 from gateway.store.memory.tasks import Task, tasks_named
-from gateway.store.rows import as_json, exists, insert, select, stored
+from gateway.store.rows import as_json, column, exists, insert, select, stored
 
 VERSION = 2
 # Token count of a text that no model has counted yet.
@@ -84,10 +84,8 @@ Line = Header | Archive | AssistantRow | FactRow | TaskRow
 
 def conversation_ids(connection: apsw.Connection, owner: str | None) -> list[str]:
     """Ids of the owner's conversations, or of all with None, oldest first."""
-    cursor = connection.execute(
-        "SELECT id FROM conversations WHERE ?1 IS NULL OR owner = ?1 ORDER BY created_at, id", (owner,)
-    )
-    return [str(row[0]) for row in cursor]
+    query = "SELECT id FROM conversations WHERE ?1 IS NULL OR owner = ?1 ORDER BY created_at, id"
+    return column(connection, query, (owner,))
 
 
 def read_archive(connection: apsw.Connection, conversation: str) -> Archive:
@@ -138,9 +136,9 @@ def write_assistant(connection: apsw.Connection, row: AssistantRow, owner: str |
 def read_rest(connection: apsw.Connection, owner: str | None) -> Iterator[FactRow | TaskRow]:
     """Facts in all versions, then tasks, parents first."""
     every = "SELECT owner FROM facts UNION SELECT owner FROM tasks ORDER BY 1"
-    for name in [owner] if owner is not None else [str(row[0]) for row in connection.execute(every)]:
+    for name in [owner] if owner is not None else column(connection, every):
         yield from map(FactRow, reversed(list_facts(connection, name, limit=2**31, ended=True)))
-        ids = [str(row[0]) for row in connection.execute("SELECT id FROM tasks WHERE owner = ?", (name,))]
+        ids = column(connection, "SELECT id FROM tasks WHERE owner = ?", (name,))
         yield from map(TaskRow, tasks_named(connection, name, ids))
 
 

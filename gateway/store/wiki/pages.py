@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from gateway.store.fts import title_key
-from gateway.store.rows import exists, insert, select, select_one
+from gateway.store.rows import column, exists, insert, select, select_one
 
 # Redirects may be chained, although MediaWiki discourages it; a longer chain is a loop.
 MAX_REDIRECTS = 8
@@ -102,13 +102,13 @@ def subjects(connection: apsw.Connection, limit: int) -> list[str]:
 
     Left out are titles that make no question: lists, subpages, namespaces, and those with digits or signs.
     """
-    rows = connection.execute(
+    return column(
+        connection,
         "SELECT title FROM wiki_pages JOIN wiki_names ON target = title"
         " WHERE title NOT GLOB '*[0-9:/()\"#_]*' AND title NOT LIKE 'list %' AND length(title) BETWEEN 3 AND 32"
         " AND title GLOB '*[a-z]*' GROUP BY title ORDER BY count(*) DESC, bytes DESC LIMIT ?",
         (limit,),
     )
-    return [title for (title,) in rows]
 
 
 def get_state(connection: apsw.Connection, name: str) -> str | None:
@@ -119,10 +119,11 @@ def get_state(connection: apsw.Connection, name: str) -> str | None:
 
 def states(connection: apsw.Connection, prefix: str) -> list[str]:
     """The stored values whose names begin with ``prefix``, by name."""
-    rows = connection.execute(
-        "SELECT value FROM wiki_state WHERE substr(name, 1, ?) = ? ORDER BY name", (len(prefix), prefix)
+    return column(
+        connection,
+        "SELECT value FROM wiki_state WHERE substr(name, 1, ?) = ? ORDER BY name",
+        (len(prefix), prefix),
     )
-    return [str(value) for (value,) in rows]
 
 
 def set_state(connection: apsw.Connection, name: str, value: str) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import apsw
 from msgspec import Struct
 
-from gateway.store.rows import exists, load_all, select
+from gateway.store.rows import column, exists, load_all, select
 from gateway.store.vectors import PageTables, can_search, make_table, use_extension
 from gateway.store.wiki.search import TextHit
 
@@ -85,7 +85,7 @@ def has_pages_and_passages(connection: apsw.Connection, tables: PageTables) -> t
 
 def sweep_vectors(connection: apsw.Connection, tables: PageTables) -> bool:
     """Delete some vectors of deleted passages; False when none is left."""
-    gone = [row[0] for row in connection.execute(f"SELECT id FROM {tables.gone} LIMIT ?", (_SWEPT_AT_ONCE,))]
+    gone = column(connection, f"SELECT id FROM {tables.gone} LIMIT ?", (_SWEPT_AT_ONCE,))
     if not gone:
         return False
     use_extension(connection)
