@@ -52,16 +52,7 @@ class _Remote(OptionalHost):
         self._name = self.name = model.name
 
     def health(self) -> HostHealth:
-        replicas = self._replicas.health()
-        problems = [f"{each.url}: {each.problem}" for each in replicas if each.problem]
-        return HostHealth(
-            state=self._replicas.state,
-            open_requests=sum(each.open_requests for each in replicas),
-            running=sum(each.open_requests for each in replicas),
-            restarts=sum(each.failures for each in replicas),
-            problem="; ".join(problems) or None,
-            replicas=replicas,
-        )
+        return self._replicas.health()
 
     async def check(self) -> None:
         if self._replicas.state == "broken":

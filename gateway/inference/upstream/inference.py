@@ -253,20 +253,16 @@ class UpstreamInference:
         )
 
     def health(self) -> HostHealth:
-        replicas, state = self._replicas.health(), self._replicas.state
-        problems = [f"{each.url}: {each.problem}" for each in replicas if each.problem]
-        return HostHealth(
-            state=state,
+        health = self._replicas.health()
+        return replace(
+            health,
             open_requests=self._open,
             waiting=self._waiting,
             running=self._open - self._waiting,
-            restarts=sum(each.failures for each in replicas),
-            problem="; ".join(problems) or None,
-            retry_after=1.0 if state == "broken" else None,
-            model=self._info() if state == "ready" else None,
+            retry_after=1.0 if health.state == "broken" else None,
+            model=self._info() if health.state == "ready" else None,
             speed=self._learned.speed,
             foreground=self._meter.foreground,
-            replicas=replicas,
         )
 
     async def check(self) -> None:

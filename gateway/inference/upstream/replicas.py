@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from gateway.base.aio import stop
 from gateway.base.errors import HearthError, ModelUnavailableError
-from gateway.inference.interface import HostState, ReplicaHealth
+from gateway.inference.interface import HostHealth, HostState, ReplicaHealth
 from gateway.inference.process.breaker import Breaker
 from gateway.inference.upstream.connection import Connection
 from gateway.inference.upstream.failures import (
@@ -143,8 +143,9 @@ class Replicas(Generic[A]):
         problems = "; ".join(each.problem or f"{each.url} is being probed" for each in self.all)
         return ModelUnavailableError(f"no upstream server is ready: {problems}", retry_after=RETRY_SECONDS)
 
-    def health(self) -> list[ReplicaHealth]:
-        return [
+    def health(self) -> HostHealth:
+        """The servers' health, and what can be said of them together."""
+        replicas = [
             ReplicaHealth(
                 url=each.url,
                 state=each.state,
@@ -157,6 +158,15 @@ class Replicas(Generic[A]):
             )
             for each in self.all
         ]
+        problems = [f"{each.url}: {each.problem}" for each in replicas if each.problem]
+        return HostHealth(
+            state=self.state,
+            open_requests=sum(each.open_requests for each in replicas),
+            running=sum(each.open_requests for each in replicas),
+            restarts=sum(each.failures for each in replicas),
+            problem="; ".join(problems) or None,
+            replicas=replicas,
+        )
 
     async def pick(self, key: str | None, tried: Collection[Replica[A]] = ()) -> Replica[A]:
         """The least busy server; with a ``key`` always the same one while it is ready and has room.
