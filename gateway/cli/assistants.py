@@ -6,11 +6,10 @@ from typing import Any
 from urllib.parse import quote
 
 import click
-import msgspec
 
 from gateway.cli.common.client import GatewayClient, ServerOptions, with_client, with_server
 from gateway.cli.common.options import is_group, json_option
-from gateway.cli.common.text import say
+from gateway.cli.common.text import say, say_list
 
 
 @click.group(invoke_without_command=True)
@@ -21,13 +20,7 @@ def assistants(context: click.Context, as_json: bool, server: ServerOptions) -> 
     """List assistants; the commands name one by its name or id. `hearth chat --assistant NAME` talks with one."""
     if is_group(context):
         return
-    found = list(server.connect().every("/v1/assistants"))
-    if as_json:
-        say(msgspec.json.encode({"data": found, "next": None}))
-    elif found:
-        say("\n".join(map(_line, found)))
-    else:
-        say("there are no assistants", err=True)
+    say_list(list(server.connect().every("/v1/assistants")), as_json, _line, "there are no assistants")
 
 
 @assistants.command()

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import click
-import msgspec
 
 from gateway.base.errors import HearthError
 from gateway.cli.common.client import GatewayClient, ServerOptions, with_client, with_server
 from gateway.cli.common.options import is_group, json_option
-from gateway.cli.common.text import say
+from gateway.cli.common.text import say, say_list
 
 
 @click.group(invoke_without_command=True)
@@ -23,12 +22,7 @@ def facts(context: click.Context, ended: bool, as_json: bool, server: ServerOpti
     if is_group(context):
         return
     found = list(server.connect().every(f"/v1/facts{'?ended=true' if ended else ''}"))
-    if as_json:
-        say(msgspec.json.encode({"data": found, "next": None}))
-    elif found:
-        say("\n".join(map(fact_line, found)))
-    else:
-        say("nothing was learned yet", err=True)
+    say_list(found, as_json, fact_line, "nothing was learned yet")
 
 
 @facts.command()

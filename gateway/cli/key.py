@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-
 import apsw
 import click
 import msgspec
 
 from gateway.cli.common.database import opened_store, store_exists
 from gateway.cli.common.options import LocalOptions, json_option, with_local
-from gateway.cli.common.text import say, table
+from gateway.cli.common.text import say, table, time_text
 from gateway.store.keys import KeyInfo, Role, create_key, list_keys, revoke_key
 
 
@@ -68,9 +66,5 @@ def revoke(which: str, local: LocalOptions) -> None:
 
 
 def _row(info: KeyInfo) -> list[str]:
-    state = "active" if info.revoked_at is None else f"revoked {_day(info.revoked_at)}"
-    return [info.id, info.name, info.role, _day(info.created_at), _day(info.last_used_at), state]
-
-
-def _day(seconds: float | None) -> str:
-    return "never" if seconds is None else f"{datetime.fromtimestamp(seconds).astimezone():%Y-%m-%d %H:%M}"
+    state = "active" if info.revoked_at is None else f"revoked {time_text(info.revoked_at)}"
+    return [info.id, info.name, info.role, time_text(info.created_at), time_text(info.last_used_at), state]

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime
 from typing import NamedTuple
 from urllib.parse import quote
 
 from gateway.base.errors import HearthError
 from gateway.cli.chat.session import ChatSession
-from gateway.cli.common.text import say
+from gateway.cli.common.text import say, time_text
 from gateway.cli.facts import fact_id, fact_line
 from gateway.cli.tasks.lines import show_tasks, task_line
 
@@ -108,7 +107,7 @@ def _undo(session: ChatSession, name: str) -> None:
 def _search(session: ChatSession, words: str) -> None:
     page = session.client.get(f"/v1/conversations/search?limit={_HITS}&q={quote(words)}")
     for hit in page["data"]:
-        when = datetime.fromtimestamp(hit["created_at"]).astimezone().strftime("%Y-%m-%d %H:%M")
+        when = time_text(hit["created_at"])
         who = hit["speaker"] or ("you" if hit["role"] == "user" else "assistant")
         here = hit["conversation"] == session.conversation
         say(f"{when} {'here' if here else hit['title'] or hit['conversation'][:8]}, {who}: {hit['snippet']}")

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import shutil
 import textwrap
+from collections.abc import Callable
+from datetime import datetime
 from typing import Any
 
 import click
+import msgspec
 
 from gateway.base.visible import escaped, visible
 
@@ -28,6 +31,18 @@ def say(
     click.echo(_ERASE_LINE + shown if over else shown, err=err, nl=nl)
 
 
+def say_list(
+    rows: list[dict[str, Any]], as_json: bool, line: Callable[[dict[str, Any]], str], nothing: str
+) -> None:
+    """Print rows of a list of the server as JSON or as lines, or that there is ``nothing``."""
+    if as_json:
+        say(msgspec.json.encode({"data": rows, "next": None}))
+    elif rows:
+        say("\n".join(map(line, rows)))
+    else:
+        say(nothing, err=True)
+
+
 def size_text(size: float) -> str:
     """Write bytes for people, in decimal units as disks and download pages do: ``333.6 MB``."""
     for unit in ("B", "kB", "MB"):
@@ -35,6 +50,11 @@ def size_text(size: float) -> str:
             return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
         size /= 1000
     return f"{size:.1f} GB"
+
+
+def time_text(seconds: float | None) -> str:
+    """Write a time for people: local, to the minute."""
+    return "never" if seconds is None else f"{datetime.fromtimestamp(seconds).astimezone():%Y-%m-%d %H:%M}"
 
 
 def text_of(content: Any) -> str:

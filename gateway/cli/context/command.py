@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime
 from pathlib import Path
 from typing import NoReturn
 
@@ -14,7 +13,7 @@ from tqdm import tqdm
 from gateway.base.errors import InvalidRequestError
 from gateway.cli.common.database import opened_database
 from gateway.cli.common.options import LocalOptions, PathType, json_option, with_local
-from gateway.cli.common.text import say, size_text, table
+from gateway.cli.common.text import say, size_text, table, time_text
 from gateway.cli.context.choice import chosen
 from gateway.cli.context.queries import COMMANDS
 from gateway.cli.context.visualize import visualize
@@ -106,7 +105,7 @@ def status(project: str | None, as_json: bool, local: LocalOptions) -> None:
     say(f"{found.name}  {found.path}")
     say(
         f"{_count(found.files, 'file')}, {_count(found.definitions, 'definition')}, {size_text(found.size)}, "
-        f"indexed {_day(found.indexed_at)}"
+        f"indexed {time_text(found.indexed_at)}"
     )
     if found.excludes:
         say(f"without {', '.join(found.excludes)}")
@@ -167,8 +166,4 @@ def _count(number: int, what: str) -> str:
 
 def _row(project: CodeProject) -> list[str]:
     counts = [str(project.files), str(project.definitions), size_text(project.size)]
-    return [project.name, *counts, project.problem or _day(project.indexed_at), project.path]
-
-
-def _day(seconds: float | None) -> str:
-    return "never" if seconds is None else f"{datetime.fromtimestamp(seconds).astimezone():%Y-%m-%d %H:%M}"
+    return [project.name, *counts, project.problem or time_text(project.indexed_at), project.path]
