@@ -19,12 +19,11 @@ from gateway.store.db import Database
 from gateway.store.memory.conversations import add_conversation, erase_conversation
 from gateway.store.memory.history import count_message_vectors, said
 from gateway.store.migrate import migrate, migrations
-from gateway.vectors.indexer import Indexer
 from gateway.vectors.queries import Queries
 from tests.conftest import ROOT
 from tests.gateway.api.scripted import ScriptedInference
 from tests.gateway.store.test_conversations import make, say
-from tests.gateway.vectors.words import WordEmbedder
+from tests.gateway.vectors.words import WordSearch
 from tests.waiting import until
 
 SET = tomllib.loads(Path(ROOT / "eval" / "history.toml").read_text(encoding="utf-8"))
@@ -113,20 +112,11 @@ async def test_messages_from_before_the_index_are_found(tmp_path: Path) -> None:
             assert [each.id for each in await database.read(lambda c, s=seqs: said(c, s))] == ["m1"]  # type: ignore[misc]
 
 
-class Meaning:
+class Meaning(WordSearch):
     """A log of messages with an indexer, and both ways to search it."""
 
     def __init__(self, database: Database) -> None:
-        self.database = database
-        self.embedder = WordEmbedder()
-        self.indexer = Indexer(database, self.embedder, [MessageDocuments()], poll_seconds=0.02)
-        self.queries = Queries(
-            self.embedder,
-            dimensions=None,
-            min_similarity=0.2,
-            timeout_seconds=5,
-            on_stale=lambda: self.indexer.wake(stale=True),
-        )
+        super().__init__(database, MessageDocuments())
         self.history = history(database, self.queries)
 
     async def indexed(self) -> None:

@@ -15,30 +15,19 @@ from gateway.store.db import Database
 from gateway.store.memory.conversations import add_conversation, erase_conversation
 from gateway.store.memory.fact_vectors import count_fact_vectors
 from gateway.store.memory.facts import Fact, end_fact, put_fact, search_facts, undo_fact
-from gateway.vectors.indexer import Indexer
-from gateway.vectors.queries import Queries
 from tests.gateway.memory.test_facts import fact
 from tests.gateway.store.test_conversations import make
-from tests.gateway.vectors.words import WordEmbedder
+from tests.gateway.vectors.words import WordSearch
 from tests.waiting import until
 
 OWN = scopes_of(make("c1", "ann"))
 
 
-class Memory:
+class Memory(WordSearch):
     """Facts with an indexer and both ways to search them."""
 
     def __init__(self, database: Database) -> None:
-        self.database = database
-        self.embedder = WordEmbedder()
-        self.indexer = Indexer(database, self.embedder, [FactDocuments()], poll_seconds=0.02)
-        self.queries = Queries(
-            self.embedder,
-            dimensions=None,
-            min_similarity=0.2,
-            timeout_seconds=5,
-            on_stale=lambda: self.indexer.wake(stale=True),
-        )
+        super().__init__(database, FactDocuments())
         self.recall = Recall(database, self.queries)
 
     async def put(self, text: str, key: str, owner: str = "ann", **changes: object) -> Fact | None:

@@ -14,6 +14,10 @@ from typing import Any
 from gateway.base.errors import HearthError, PromptTooLongError
 from gateway.inference.embedding import Embedder, Embeddings
 from gateway.models.catalog import ResolvedModel
+from gateway.store.db import Database
+from gateway.vectors.indexer import Indexer
+from gateway.vectors.queries import Queries
+from gateway.vectors.source import DocumentSource
 
 WIDTH = 512
 _WORD = re.compile(r"\w+")
@@ -71,3 +75,19 @@ class WordEmbedder(Embedder):
                 }
                 raise PromptTooLongError(f"text {index} is too long", details=details)
         return Embeddings([vector_of(text, self.width) for text in whole], [1] * len(whole), self.space)
+
+
+class WordSearch:
+    """A database whose texts an indexer embeds, and the queries for them."""
+
+    def __init__(self, database: Database, source: DocumentSource, *, poll_seconds: float = 0.02) -> None:
+        self.database = database
+        self.embedder = WordEmbedder()
+        self.indexer = Indexer(database, self.embedder, [source], poll_seconds=poll_seconds)
+        self.queries = Queries(
+            self.embedder,
+            dimensions=None,
+            min_similarity=0.2,
+            timeout_seconds=5,
+            on_stale=lambda: self.indexer.wake(stale=True),
+        )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -19,12 +18,6 @@ from tests.gateway.api.scripted import ScriptedInference
 
 HI: list[Any] = [{"role": "user", "content": "hi"}]
 ANSWER = "Chris Pressey created Befunge [1]."
-
-
-@pytest.fixture
-async def ai(server: LiveServer) -> AsyncIterator[ollama.AsyncClient]:
-    async with ollama.AsyncClient(host=server.url) as made:
-        yield made
 
 
 async def test_chat(ai: ollama.AsyncClient, inference: ScriptedInference) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -33,12 +33,6 @@ def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Hub]:
         hub.slow.set()
     server.shutdown()
     server.server_close()
-
-
-@pytest.fixture
-async def ai(server: LiveServer) -> AsyncIterator[ollama.AsyncClient]:
-    async with ollama.AsyncClient(host=server.url) as made:
-        yield made
 
 
 def target(settings: Settings) -> Path:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from typing import Any
 
 import openai
@@ -13,16 +12,10 @@ from gateway.cli.common.database import opened_database
 from gateway.config.settings import Settings
 from gateway.store.request_log import get_record
 from model_host.protocol import Delta, TokenLogprob, TopLogprob
-from tests.gateway.api.conftest import Client, LiveServer
+from tests.gateway.api.conftest import Client
 from tests.gateway.api.scripted import ScriptedInference
 
 ANSWER = "Chris Pressey created Befunge [1]."
-
-
-@pytest.fixture
-async def ai(server: LiveServer) -> AsyncIterator[openai.AsyncOpenAI]:
-    async with openai.AsyncOpenAI(base_url=f"{server.url}/v1", api_key="none", max_retries=0) as made:
-        yield made
 
 
 async def test_plain_text_goes_to_the_model(ai: openai.AsyncOpenAI, inference: ScriptedInference) -> None:

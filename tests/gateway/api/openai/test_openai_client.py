@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from typing import Any
 
 import openai
@@ -14,12 +13,6 @@ from tests.gateway.api.conftest import LiveServer, make_key
 from tests.gateway.api.scripted import ScriptedInference
 
 HI: list[Any] = [{"role": "user", "content": "hi"}]
-
-
-@pytest.fixture
-async def ai(server: LiveServer) -> AsyncIterator[openai.AsyncOpenAI]:
-    async with openai.AsyncOpenAI(base_url=f"{server.url}/v1", api_key="none", max_retries=0) as made:
-        yield made
 
 
 async def test_completion(ai: openai.AsyncOpenAI) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from typing import Any
 
 import openai
@@ -13,7 +12,7 @@ from pydantic import BaseModel
 from gateway.base.errors import ModelUnavailableError, OverloadedError
 from gateway.inference.interface import GenerateCall
 from model_host.protocol import Delta, Message, TokenLogprob, ToolCall, ToolDelta, TopLogprob
-from tests.gateway.api.conftest import Client, LiveServer
+from tests.gateway.api.conftest import Client
 from tests.gateway.api.scripted import ScriptedInference
 
 ANSWER = "Chris Pressey created Befunge [1]."
@@ -23,12 +22,6 @@ TOOL: Any = {"type": "function", "name": "add", "description": "Add.", "paramete
 
 class Place(BaseModel):
     city: str
-
-
-@pytest.fixture
-async def ai(server: LiveServer) -> AsyncIterator[openai.AsyncOpenAI]:
-    async with openai.AsyncOpenAI(base_url=f"{server.url}/v1", api_key="none", max_retries=0) as made:
-        yield made
 
 
 def two_calls(call: GenerateCall) -> list[str | ToolDelta]:

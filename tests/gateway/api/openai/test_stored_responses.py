@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from typing import Any
 
 import openai
@@ -12,17 +11,11 @@ from gateway.cli.common.database import opened_database
 from gateway.config.settings import Settings
 from gateway.store import responses as stored
 from model_host.protocol import Message, ToolCall, ToolDelta
-from tests.gateway.api.conftest import Client, LiveServer
+from tests.gateway.api.conftest import Client
 from tests.gateway.api.scripted import ScriptedInference
 
 ANSWER = "Chris Pressey created Befunge [1]."
 TOOL: Any = {"type": "function", "name": "add", "parameters": {"type": "object"}, "strict": False}
-
-
-@pytest.fixture
-async def ai(server: LiveServer) -> AsyncIterator[openai.AsyncOpenAI]:
-    async with openai.AsyncOpenAI(base_url=f"{server.url}/v1", api_key="none", max_retries=0) as made:
-        yield made
 
 
 def rows(settings: Settings) -> list[str]:

@@ -20,12 +20,10 @@ from gateway.store.db import Database
 from gateway.store.vectors import IMPORTED, use_extension
 from gateway.store.wiki import pages as store
 from gateway.store.wiki import vectors as wiki_vectors
-from gateway.vectors.indexer import Indexer
-from gateway.vectors.queries import Queries
 from gateway.wiki.ingest import prepare, put
 from gateway.wiki.local import LocalWiki
 from gateway.wiki.search.vectors import Meaning, WikiPages
-from tests.gateway.vectors.words import WordEmbedder
+from tests.gateway.vectors.words import WordSearch
 from tests.waiting import until
 
 PAGES = {
@@ -38,20 +36,11 @@ PAGES = {
 _revisions = itertools.count(1)
 
 
-class Setup:
+class Setup(WordSearch):
     """A wiki, its indexer, and what they work with."""
 
     def __init__(self, database: Database) -> None:
-        self.database = database
-        self.embedder = WordEmbedder()
-        self.indexer = Indexer(database, self.embedder, [WikiPages(IMPORTED)], poll_seconds=30)
-        self.queries = Queries(
-            self.embedder,
-            dimensions=None,
-            min_similarity=0.2,
-            timeout_seconds=5,
-            on_stale=lambda: self.indexer.wake(stale=True),
-        )
+        super().__init__(database, WikiPages(IMPORTED), poll_seconds=30)
 
     def wiki(self, search: Any = "both") -> LocalWiki:
         return LocalWiki(
