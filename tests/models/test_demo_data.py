@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
 import itertools
 import random
 import re
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,20 +17,15 @@ from gateway.memory.learning import facts
 from gateway.memory.summaries.keep import check
 from gateway.store.memory.messages import StoredMessage
 from gateway.store.memory.tasks import Task
+from tests.models.scripts import scripts_of
 
 DEMO = Path(__file__).resolve().parents[2] / "models" / "demo"
 
 
 @pytest.fixture(scope="module")
 def demo() -> Iterator[Any]:
-    """Imports a module of models/demo; they are scripts beside one another and leave no trace here."""
-    before = set(sys.modules)
-    sys.path.insert(0, str(DEMO))
-    yield importlib.import_module
-    sys.path.remove(str(DEMO))
-    for name in set(sys.modules) - before:
-        if str(DEMO) in str(getattr(sys.modules[name], "__file__", "")):
-            del sys.modules[name]
+    with scripts_of(DEMO) as imported:
+        yield imported
 
 
 def trees(demo: Any, job: str, held_out: bool, count: int, seed: int = 5) -> list[Any]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import importlib
 import random
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.models.scripts import scripts_of
 
 TUNING = Path(__file__).resolve().parents[2] / "models" / "tuning"
 TEXT = """Fenwick keeps the spare key under the blue pot. The gate opens at 6:30 on weekdays and stays shut on Sundays.
@@ -19,14 +19,8 @@ the lamp. Milk is fetched by a boy from the next farm, who also brings the post 
 
 @pytest.fixture(scope="module")
 def tuning() -> Iterator[Any]:
-    """Imports a module of models/tuning; they are scripts beside one another and leave no trace here."""
-    before = set(sys.modules)
-    sys.path.insert(0, str(TUNING))
-    yield importlib.import_module
-    sys.path.remove(str(TUNING))
-    for name in set(sys.modules) - before:
-        if str(TUNING) in str(getattr(sys.modules[name], "__file__", "")):
-            del sys.modules[name]
+    with scripts_of(TUNING) as imported:
+        yield imported
 
 
 def test_the_batches_pass(tuning: Any) -> None:
