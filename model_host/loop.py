@@ -32,7 +32,7 @@ class BatchModel(Protocol):
     """The engine, as the loop uses it."""
 
     def arm(self) -> None:
-        """Forget an earlier abort; from now on one stops the next :meth:`decode`."""
+        """Clear an earlier abort; a later one stops the next :meth:`decode`."""
 
     def decode(self, spans: Sequence[Span], adapter: str) -> tuple[str, dict[int, int]]:
         """Decode a batch with an adapter. Returns the result and, by KV sequence, the first output row."""

@@ -143,7 +143,7 @@ class Preparer:
             return compile_grammar(request.grammar, self._vocabulary.grammar_token), False
         lazy = request.tool_choice == "auto"
         if lazy and not form.open:
-            return None, False  # no marker tells where a call begins
+            return None, False  # no marker shows where a call begins
         parallel = request.parallel_tool_calls and not request.tool_choice.startswith("function:")
         return tool_grammar(form, self._markers, tools, parallel=parallel, opened=lazy), lazy
 

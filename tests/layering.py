@@ -273,7 +273,7 @@ def _cycles(found: list[Module]) -> Iterator[str]:
     graph: dict[str, set[str]] = {}
     for module in found:
         used = {_file(each.module, names) for each in module.imports}
-        # A package's __init__ is run by Python itself, whoever imports what.
+        # Python itself runs a package's __init__, for every import of its modules.
         graph[module.name] = {
             name for name in used if name and name != module.name and not module.name.startswith(f"{name}.")
         }

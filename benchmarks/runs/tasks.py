@@ -3,11 +3,11 @@
     python -m benchmarks.runs.tasks MODEL [--set eval/tasks.toml]
     python -m benchmarks.runs.tasks MODEL --beside 10
 
-A task is "done" if its end is there. A checklist that is shown for confirmation is answered with yes if it has only
-tools that the task asks for: then the task is "yes" if its end is there. Otherwise it is "asked". It is "false" if a
-tool, a fact or a new task comes about that was not asked for, and everything else is "wrong". ``--beside``
-compares the first token of a chat alone with that beside so many runs whose steps ask the model, in turns, each with a
-new conversation.
+A task is "done" if it reached its end. A checklist that is shown for confirmation is answered with yes if it has only
+tools that the task asks for; the task is then "yes" if it reached its end. Otherwise it is "asked". It is "false" if it
+used a tool or made a fact or a task that was not asked for, and "wrong" in every other case. ``--beside N`` compares
+the first token of a chat alone with that beside N runs, whose steps ask the model in turns, each with a new
+conversation.
 """
 
 from __future__ import annotations

@@ -151,7 +151,7 @@ class Gateway:
         await self._call("DELETE", f"/v1/conversations/{conversation}", dict)
 
     async def begin_task(self, person: str, words: str) -> str:
-        """Make a task of a person and run it; with the id of a task that waits, let it ask again. Return its id."""
+        """Create a person's task and run it, or, given the id of a waiting task, have it ask again. Return its id."""
         if re.fullmatch(TASK_ID, words, re.I):
             await self._call("POST", f"/v1/tasks/{words.upper()}/resume", dict, person=person)
             return words.upper()
@@ -201,7 +201,7 @@ class Gateway:
         await self._call("GET", "/v1/models", dict)
 
     async def typing(self) -> None:
-        """Announce a question, so that an unloaded model is loaded meanwhile."""
+        """Announce that a question is coming, so that an unloaded model starts to load."""
         await self._call("POST", "/v1/typing", dict)
 
     async def _call(

@@ -1,7 +1,7 @@
 """One connection to one server, built on pydle's parser and its tracking of nicks, channels and server features.
 
 docs/decisions/0006-irc-library.md says what differs from pydle's own client: messages are handled in order, lines are
-checked in bytes, nothing reconnects by itself, certificates are verified, and every failure is reported.
+checked in bytes, nothing reconnects automatically, certificates are verified, and every failure is reported.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Registered(Struct, frozen=True):
 
 
 class Sent(Struct, frozen=True, kw_only=True):
-    """What :class:`Message` and :class:`Typing` say about their sender."""
+    """The sender of a :class:`Message` or :class:`Typing`."""
 
     nick: str
     account: str  # at the services, "" for none or unknown

@@ -104,7 +104,7 @@ class Line(Struct, frozen=True, kw_only=True):
 class Outbox:
     """Sends lines one by one with ``send``: ``burst`` at once, then one every ``seconds_per_line``.
 
-    A line whose target ``open_to`` does not let through (connection lost, channel not joined) waits, and others pass
+    A line whose target ``open_to`` rejects (connection lost, channel not joined) waits, and others pass
     it. ``send`` returns whether the line has gone out; if not, the outbox backs off and tries again.
     """
 

@@ -24,7 +24,7 @@ from clients.irc.replies import failure, shaped, wait_messages
 from clients.irc.requests import Queue, Request, Ticket, nick_key
 
 _WAIT_MESSAGES = 2  # during one question
-_REFUSAL_SECONDS = 60.0  # between two messages to a user who is over a limit
+_REFUSAL_SECONDS = 60.0  # between two messages to a user over a limit
 _TRIES = 3
 _MAX_PAUSE_SECONDS = 30.0  # longer requests of the gateway to retry later count as a failure
 # Clients show the typing indicator for 6 s (IRCv3 +typing), and it should not be sent more often than every 3 s.

@@ -52,7 +52,7 @@ class Peers:
         return KeyedLocks(lambda key: self.holding(f"{kind} {key}"))
 
     async def gone(self, name: str, ask: Callable[[], None]) -> None:
-        """Wait until no other gateway holds the name; ``ask`` it once to let go."""
+        """Wait until no other gateway holds the name; if one does, call ``ask`` once to have it released."""
 
     @asynccontextmanager
     async def place(self, name: str, limit: int) -> AsyncIterator[bool]:
@@ -68,7 +68,7 @@ class Peers:
         """Tell the other gateways, soon and in order; they get ``body`` as JSON."""
 
     def hear(self, topic: str, handler: Handler) -> None:
-        """Await ``handler(key, body)`` for each event that another gateway tells."""
+        """Await ``handler(key, body)`` for each event from another gateway."""
 
     def start(self, supervision: Supervision) -> None:
         """Exchange events from now on."""

@@ -27,7 +27,7 @@ _SUFFIXES = (
 )
 # Nouns that would become another word without their ending.
 _WHOLE = frozenset("shower flower locker corner counter former proper building".split())  # noqa: SIM905
-# Forms that no suffix tells; none that is a word of its own, such as "found" or "left".
+# Irregular forms, except those that are also words of their own, such as "found" or "left".
 _IRREGULAR = {
     form: base
     for base, *forms in map(

@@ -65,7 +65,7 @@ def show(client: GatewayClient, which: str) -> None:
 @click.argument("which")
 @with_client
 def remove(client: GatewayClient, which: str) -> None:
-    """Erase an assistant for good; its conversations stay."""
+    """Erase an assistant permanently; its conversations stay."""
     client.delete(_path(which))
     say("erased")
 

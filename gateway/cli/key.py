@@ -59,7 +59,7 @@ def list_(as_json: bool, local: LocalOptions) -> None:
 @click.argument("which")
 @with_local
 def revoke(which: str, local: LocalOptions) -> None:
-    """Revoke the key with this id or name, immediately and for good."""
+    """Revoke the key with this id or name, immediately and permanently."""
     with opened_store(local.settings) as database:
         info = database.write_sync(lambda connection: revoke_key(connection, which))
     say(f"revoked {info.name} ({info.id})")

@@ -48,7 +48,7 @@ _ROUND = re.compile(r"(?<=: )round \d+: ")
 
 
 class ReplayEvaluator:
-    """Replays each dialogue in a database of its own, and tells ``show`` how far it is. ``parts`` are changed
+    """Replays each dialogue in a database of its own, and reports its progress to ``show``. ``parts`` are changed
     accordingly."""
 
     def __init__(self, parts: MemoryParts, show: Callable[[str], None]) -> None:

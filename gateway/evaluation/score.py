@@ -49,7 +49,7 @@ class Kept(Struct, frozen=True, kw_only=True):
     secrets: int
     leaked: list[str]
     waited: list[float]
-    calls: dict[str, int]  # of the model before the questions, by kind
+    calls: dict[str, int]  # model calls before the questions, by kind
     summaries: int  # by the model
     extracts: int
 

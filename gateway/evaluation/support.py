@@ -36,7 +36,7 @@ class Judged(Struct, frozen=True):
 
 
 class _Claim(Struct, frozen=True):
-    """What a passage must have: all of ``needed``, half of ``words``, and of these one that is not in ``numbers``."""
+    """The words that a passage must have: all of ``needed``, half of ``words``, one of these outside ``numbers``."""
 
     needed: frozenset[str]
     words: frozenset[str]

@@ -152,7 +152,7 @@ class HostHealth(Struct, frozen=True, kw_only=True):
     replicas: list[ReplicaHealth] = []  # upstream servers, in place of a local host
 
     def reading_seconds(self, progress: Prefill) -> float | None:
-        """Estimate how long a running request still reads its prompt; None if the speed is not known."""
+        """Estimate the seconds of prefill that a running request still needs; None if the speed is not known."""
         if self.speed is None:
             return None
         shared = self.speed.shared(max(1, self.foreground))

@@ -79,7 +79,7 @@ class SwitchableInference:
         """Load ``model`` and send it all further calls; ``resolve`` finds it again at later starts.
 
         Raises HearthError while another switch runs, OverloadedError when the old model's requests do not end in time
-        to make room, and ModelUnavailableError when the model cannot be loaded. The old model then goes on.
+        to make room, and ModelUnavailableError when the model cannot be loaded. The old model then keeps serving.
         """
         if self.switching_to is not None:
             raise HearthError(

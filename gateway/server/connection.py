@@ -164,7 +164,7 @@ class GuardedProtocol(H11Protocol):
             if self.cycle.response_started:
                 self.transport.close()  # a reply has begun; nothing can be inserted
                 return
-            # The handler may be waiting for the rest of the body: tell it that the client has left.
+            # The handler may be waiting for the rest of the body: signal that the client has disconnected.
             self.cycle.disconnected = True
             self.cycle.message_event.set()
         self._refused = True

@@ -68,7 +68,7 @@ class Database:
         return self
 
     def probe(self) -> str:
-        """What answers at the database's address, which stays as it is. Raises HearthError if nothing does."""
+        """Describe the database at its address, without changing it. Raises HearthError if nothing answers."""
         return str(self.path)
 
     def open(self) -> None:

@@ -15,7 +15,7 @@ from gateway.store.stop_words import stop_words
 # More words or trigrams slow a query down without changing its first results.
 _MAX_WORDS = 32
 _MAX_TRIGRAMS = 96
-# Two words stand near each other with at most so many between them; asked of all pairs of so many words.
+# Words are near each other with at most _NEAR others between them. Pairs are formed of the first _MAX_NEAR words.
 _NEAR, _MAX_NEAR = 10, 6
 _WORD = re.compile(r"\w+")
 # "what's", "don’t": what follows the apostrophe is a word to the index, and in half of all texts.

@@ -17,7 +17,7 @@ STOP_WORDS = frozenset(
 
 
 class _Language(NamedTuple):
-    """``telling`` words mean nothing in English, so two of them tell the language; ``others`` may."""
+    """``telling`` words mean nothing in English, so two of them identify the language; ``others`` may."""
 
     telling: frozenset[str]
     others: frozenset[str]

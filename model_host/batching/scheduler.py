@@ -31,7 +31,7 @@ OLDEST_TURN = 4
 # A step that completes a prompt prefills no other one, so that the answer can begin, unless the step would have fewer
 # prompt tokens than this.
 WORTH_A_STEP = 32
-# A change of the adapter takes llama.cpp up to the time of a step, so each has its turn for this long.
+# Switching adapters can take llama.cpp as long as a step, so each adapter keeps its turn for this long.
 ADAPTER_SECONDS = 0.25
 # A request waits for a running one that is about to cache this many more tokens of its prompt.
 WORTH_WAITING_FOR = 48

@@ -17,7 +17,7 @@ class EmbeddingModel(Protocol):
     """The engine as the loop uses it."""
 
     def arm(self) -> None:
-        """Reset an earlier abort; a later one stops the next :meth:`run`."""
+        """Clear an earlier abort; a later one stops the next :meth:`run`."""
 
     def run(self, pieces: Sequence[Piece]) -> list[bytes | None] | None:
         """See :meth:`model_host.embedding.engine.EmbeddingEngine.run`."""

@@ -113,7 +113,7 @@ class PromptLogprobs(EventBase, frozen=True, omit_defaults=True, tag="prompt_log
 
 
 class Delta(EventBase, frozen=True, omit_defaults=True):
-    """New text, whole characters only. ``tokens``: sampled since the last delta. ``logprobs``: if requested."""
+    """New text in whole characters. ``tokens`` counts those sampled since the last delta. ``logprobs``: if requested."""
 
     id: str
     text: str
@@ -122,7 +122,7 @@ class Delta(EventBase, frozen=True, omit_defaults=True):
 
 
 class Thought(EventBase, frozen=True):
-    """New text of a thought of the model, which is not part of the reply. ``tokens``: sampled since the last delta."""
+    """New text of a thought, which is not part of the reply. ``tokens`` counts those sampled since the last delta."""
 
     id: str
     text: str

@@ -124,8 +124,8 @@ class Detokenize(RequestBase, frozen=True):
 class Embed(RequestBase, frozen=True):
     """Return a vector for each of ``texts``, or for each list of token ids in ``tokens``. For embedding hosts only.
 
-    A reranker needs a ``query``, and the vector of a text is its score for it alone. ``max_tokens`` cuts longer texts
-    off there; without it a text that is too long is refused.
+    A reranker needs a ``query``; the vector of a text is then a single number, its score. ``max_tokens`` truncates
+    longer texts; without it a text that is too long is refused.
 
     ``tokens`` come without the special tokens that the model puts around a text. ``dimensions`` truncates the vectors,
     for models with Matryoshka training (https://arxiv.org/abs/2205.13147). ``normalize`` scales them to length 1.

@@ -52,7 +52,7 @@ class CallReader:
         self._reported = 0  # of these
         self._depth = 0  # open brackets
         self._inside = form.kind != "json"  # what is read belongs to the arguments
-        self._complete = False  # but for what closes the call
+        self._complete = False  # apart from the text that closes the call
         is_gemma = form.kind == "gemma"
         self._quote = markers.sign(form.quote) if is_gemma else '"'
         self._string = self._gemma_string if is_gemma else self._json_string

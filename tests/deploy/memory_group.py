@@ -27,7 +27,7 @@ class MemoryGroup:
         (self.folder / "cgroup.procs").write_text(str(pid))
 
     def limit(self, size: int | None) -> None:
-        """At most so many bytes; None for no limit."""
+        """Limit the memory to a number of bytes; None removes the limit."""
         none = "-1" if self._version == 1 else "max"
         (self.folder / _LIMIT[self._version]).write_text(none if size is None else str(size))
 

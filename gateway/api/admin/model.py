@@ -45,7 +45,7 @@ class TypingReply(Struct, frozen=True):
 async def use_model(request: ApiRequest) -> ModelSwitched:
     """Load a chat model and serve it until the next start; requests in progress end on the old one.
 
-    If it cannot be loaded, the old model goes on.
+    If it cannot be loaded, the old model keeps serving.
     """
     services = request.services
     body = await read_body(request, ModelBody)

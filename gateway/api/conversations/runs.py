@@ -56,7 +56,7 @@ class RecordedStep(Body, frozen=True):
 
 
 class ReplayedStep(Struct, frozen=True, kw_only=True):
-    """What a call returned ``then``, and what it returns ``now``."""
+    """The result of a call ``then``, and its result ``now``."""
 
     call: str
     then: str
@@ -168,7 +168,7 @@ async def events(request: ApiRequest) -> object:
 
 
 async def answer(request: ApiRequest) -> Struct:
-    """Answer the BREAKPOINT at which a run waits; the run goes on."""
+    """Answer the BREAKPOINT at which a run waits, and resume the run."""
     return await give(request, request.path_id, await read_body(request, BreakpointAnswer))
 
 
@@ -184,7 +184,7 @@ async def pause(request: ApiRequest) -> Struct:
 
 
 async def resume(request: ApiRequest) -> Struct:
-    """Go on with a paused run, or let a waiting one ask again."""
+    """Resume a paused run, or have a waiting one ask again."""
     return await _moved(request, request.services.runs.resume)
 
 
@@ -194,7 +194,7 @@ async def cancel(request: ApiRequest) -> Struct:
 
 
 async def edit(request: ApiRequest) -> Struct:
-    """Replace the steps that are not done; the run goes on."""
+    """Replace the steps that are not done, and resume the run."""
     body, _ = without_secrets(await read_body(request, NewSteps))
     return run_reply(await request.services.runs.edit(request.path_id, request.owner, body.steps))
 

@@ -19,8 +19,8 @@ from gateway.store.code import projects
 from gateway.store.code.graph import Hit
 from gateway.store.memory.conversations import Conversation
 
-_SHARE = 4  # the block takes at most one of so many parts of a prompt
-_MAP_SHARE = 4  # and the outline one of so many parts of the block
+_SHARE = 4  # the block takes at most a quarter of a prompt
+_MAP_SHARE = 4  # the outline takes at most a quarter of the block
 _HITS, _CALLERS, _LINES = 4, 12, 60
 _LEAST_MAP = 50
 _NUMBERS = re.compile(r" \[\d+\]$", re.M)  # of citations, whose places are in the text as well

@@ -70,7 +70,7 @@ def add(
 @json_option
 @with_local
 def refresh(project: str | None, as_json: bool, local: LocalOptions) -> None:
-    """Index what has changed in PROJECT. A running server does so by itself."""
+    """Index what has changed in PROJECT. A running server does so on its own."""
     with opened_database(local.settings.database_path) as database:
         _index(database, database.read_sync(lambda c: chosen(projects.list_projects(c), project)), as_json)
 

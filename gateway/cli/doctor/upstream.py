@@ -19,7 +19,7 @@ _LIST_SECONDS, _PROBE_SECONDS = 5.0, 60.0
 
 
 class UpstreamCheck(Struct, frozen=True):
-    """Whether a server can be used. ``found`` is what it can do, and what is made good or refused, or the problem."""
+    """Whether a server can be used. ``found`` lists its abilities and what replaces missing ones, or the problem."""
 
     url: str
     verdict: str

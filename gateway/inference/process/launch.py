@@ -181,7 +181,7 @@ def child_environment(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def _files(model: ResolvedModel) -> list[object]:
-    """What tells whether the file of the model or of an adapter has changed."""
+    """Changes whenever the file of the model or of an adapter does."""
     found: list[object] = []
     for path in (model.path, *model.adapters.values()):
         try:

@@ -26,7 +26,7 @@ class SpeedMeter:
 
     @contextmanager
     def running(self, lane: Lane) -> Iterator[Callable[[], bool]]:
-        """Count a generation. The yielded function tells whether it has run alone so far, so that it measures speed.
+        """Count a generation. The yielded function returns whether it has run alone so far, and so measures speed.
 
         Background generations yield to others, so they neither count nor measure.
         """

@@ -1,4 +1,4 @@
-"""What an upstream server can do: asked where it tells, probed with short requests where it does not."""
+"""The abilities of an upstream server: as it reports them, or else probed with short requests."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Abilities(Struct, frozen=True, kw_only=True):
 
     @property
     def lacking(self) -> list[str]:
-        """What is made good here, or refused by name."""
+        """The missing abilities, each with what the gateway does instead."""
         found = {
             "no streaming: replies come whole": not self.streaming,
             "no token counts in replies: they are counted by pieces": not self.usage,

@@ -49,7 +49,7 @@ def malformed(url: str) -> LostError:
 
 
 def words_of(body: bytes) -> str:
-    """What a reply without JSON says, on one line; of a web page, its title."""
+    """The text of a reply without JSON, on one line; of a web page, its title."""
     text = body.decode("utf-8", "replace").strip()
     if text.startswith("<"):
         title = _TITLE.search(text)

@@ -149,7 +149,7 @@ class UpstreamInference:
             raise lost(replica.url, "ended its reply without a reason")
 
     async def _prompt_tokens(self, replica: Replica[Abilities], able: Abilities, call: GenerateCall) -> int:
-        """The tokens of a call's prompt where its stream tells them only at its end; 0 if unknown."""
+        """The tokens of a call's prompt if its stream reports them only at its end; 0 if unknown."""
         told = able.program in ("vllm", "llamacpp") or able.prompts in ("gguf", "generation")
         if told or call.messages is None:
             return 0

@@ -211,7 +211,7 @@ class ReplyEvents:
         self._timings: dict[str, Any] = {}
 
     def read(self, event: dict[str, Any]) -> Iterator[GenerationEvent]:
-        """What an event adds."""
+        """The part of a reply that an event adds."""
         self._usage = event.get("usage") or self._usage
         self._timings = event.get("timings") or self._timings
         if progress := event.get("prompt_progress"):

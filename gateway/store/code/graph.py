@@ -1,4 +1,4 @@
-"""SQL of the queries over definitions and edges. Lists are bounded; whoever asks is told of what was left out."""
+"""SQL of the queries over definitions and edges. Lists are bounded, and results say what was left out."""
 
 from __future__ import annotations
 
@@ -215,7 +215,7 @@ def uses_in(
 def unresolved(
     connection: apsw.Connection, project: str, name: str, limit: int, *, of_objects: bool = False
 ) -> list[CodeUse]:
-    """Calls of something of that name of which nothing is known; with ``of_objects`` those that have a receiver."""
+    """Calls of that name that could not be resolved; with ``of_objects`` only those with a receiver."""
     query = (
         _USE.format(source="code_sites AS s", target="NULL, NULL, NULL, NULL, NULL")
         + "WHERE f.project = ? AND s.name = ? AND s.kind = 'call' AND s.external IS NULL "
@@ -311,7 +311,7 @@ def overridden(connection: apsw.Connection, identity: int) -> list[int]:
 
 
 def inherited(connection: apsw.Connection, classes: Sequence[int], name: str) -> list[int]:
-    """What classes have under a name from their nearest bases that define it."""
+    """The definitions of a name that classes inherit from their nearest bases."""
     rows = connection.execute(
         "WITH RECURSIVE bases (id, depth) AS (SELECT value, 0 FROM json_each(?1) UNION "
         "SELECT e.target, depth + 1 FROM bases JOIN code_definitions AS c ON c.id = bases.id "

@@ -35,7 +35,7 @@ _WAITING = (
 
 
 class Assistant(Struct, frozen=True, kw_only=True):
-    """A character of ``owner``. ``name`` is "" for one that a conversation got by itself."""
+    """A character of ``owner``. ``name`` is "" for one that was made for a single conversation."""
 
     id: str
     owner: str

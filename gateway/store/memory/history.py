@@ -70,7 +70,7 @@ def out_of_prompt(conversation: Conversation, shown: Sequence[int]) -> Within:
 
 
 def speakers_within(connection: apsw.Connection, within: Within) -> dict[str, int]:
-    """The number of messages by speaker; "" is who has no name."""
+    """The number of messages by speaker; "" stands for speakers without a name."""
     rows = connection.execute(
         f"SELECT speaker, count(*) FROM messages WHERE {within.where} GROUP BY speaker", within.values
     )

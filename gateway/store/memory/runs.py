@@ -135,7 +135,7 @@ def add_run(connection: apsw.Connection, run: TaskRun) -> None:
 
 
 def any_run(connection: apsw.Connection, run: str) -> RunView | None:
-    """The run of that id, whoever owns it; None if it was deleted."""
+    """The run of that id, of any owner; None if it was deleted."""
     found = select_one(connection, TaskRun, "runs WHERE id = ?", (run,))
     return _view(connection, found) if found is not None else None
 
@@ -290,7 +290,7 @@ def add_breakpoint(
 
 
 def answer_breakpoint(connection: apsw.Connection, found: Breakpoint, value: object, now: float) -> None:
-    """Store the answer to a BREAKPOINT, whose notice is of no use any more."""
+    """Store the answer to a BREAKPOINT, and mark its notice as shown."""
     connection.execute(
         "UPDATE notices SET shown_at = ? WHERE source = ? AND shown_at IS NULL",
         (now, breakpoint_source(found.id)),

@@ -97,7 +97,7 @@ class PostgresPeers(Peers):
         self._tasks: list[Supervised] = []
 
     def begin(self, connection: Session) -> None:
-        """Events of before are of no use."""
+        """Earlier events no longer matter."""
         self._seen = connection.execute("SELECT coalesce(max(seq), 0) FROM events").get
 
     def take(self, connection: apsw.Connection, name: str, *, unless: str) -> Claim | None:

@@ -143,7 +143,7 @@ def read_rest(connection: apsw.Connection, owner: str | None) -> Iterator[FactRo
 
 
 class Numbers:
-    """What the numbers of an import have become: those of ``messages`` and ``facts``."""
+    """The new numbers of imported ``messages`` and ``facts``, by the old ones."""
 
     def __init__(self) -> None:
         self.messages: dict[int, int] = {}

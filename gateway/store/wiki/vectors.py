@@ -21,7 +21,7 @@ _BYTES_A_NUMBER = 4  # float32
 
 
 class PendingPage(Struct, frozen=True):
-    """A page without vectors; ``sections`` is JSON. ``updated_at`` tells apart pages that reuse an id."""
+    """A page without vectors; ``sections`` is JSON. ``updated_at`` distinguishes pages that reuse an id."""
 
     id: int
     title: str

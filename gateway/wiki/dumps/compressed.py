@@ -1,6 +1,6 @@
 """Dump files as streams of decompressed bytes.
 
-The first bytes tell the format, not the name. Pieces have a fixed size, so a decompression bomb takes time but no
+The first bytes decide the format, not the name. Pieces have a fixed size, so a decompression bomb takes time but no
 memory.
 """
 

@@ -189,7 +189,7 @@ class Importer:
     def _store(
         self, connection: apsw.Connection, items: list[Item], site: SiteInfo, titles: list[str], state: _State
     ) -> None:
-        """One transaction in the writer thread, which owns the counts until :meth:`_wait`."""
+        """Write in one transaction of the writer thread, which owns the counts until :meth:`_wait`."""
         if items and not self._sample_is_gone:
             state.counts.sample_removed += replace_sample(connection)
             self._sample_is_gone = True

@@ -39,7 +39,7 @@ class Lines:
     """Lines of a section or of a table cell.
 
     Blank lines separate paragraphs, lists, tables and code, but not a paragraph from the list or code that it
-    introduces: HTML does not tell where the page's source has blank lines.
+    introduces: HTML does not show where the page's source has blank lines.
     """
 
     def __init__(self) -> None:

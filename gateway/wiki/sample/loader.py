@@ -41,7 +41,7 @@ async def load_sample(database: Database, folder: Path) -> int:
 
 
 def replace_sample(connection: apsw.Connection) -> int:
-    """Remove the sample for good; returns how many pages and redirects it had."""
+    """Remove the sample permanently; returns how many pages and redirects it had."""
     names = store.names_of(connection, ORIGIN)
     for title in names:
         store.delete_title(connection, title)

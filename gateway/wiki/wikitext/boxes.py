@@ -26,7 +26,7 @@ _INLINE = {
 
 
 def shown_text(content: str, alone: bool) -> str:
-    """What the template with this content, without its braces, shows; ``alone`` if no text stands on its lines."""
+    """The text that a template with this content (without braces) shows; ``alone``: no other text is on its lines."""
     name, *values = parameters(content)
     name = " ".join(name.replace("_", " ").split()).casefold()
     between = _INLINE.get(name)

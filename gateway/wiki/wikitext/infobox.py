@@ -11,7 +11,7 @@ _NAME = re.compile(
     r"\s*(?:[\w ]{0,40}\b)?(?:(?:info|tax[ao]|species|chem|drug|geo|star)box|ficha de|info/|(?:hộp )?thông tin\b)",
     re.IGNORECASE,
 )
-# Other names for a box are as many as languages. Its form tells it: only named values, each on a line of its own.
+# Each language has its own names for a box, so it is recognised by its form: only named values, one per line.
 _LEAST_VALUES = 3
 _NAMED_LINE = re.compile(r"\n[ \t]{0,40}\|[ \t]{0,40}[^\s|={}\[\]][^|={}\[\]\n]{0,60}=")
 _BARE_LINE = re.compile(r"\n[ \t]{0,40}\|[^=\n]*(?=\n|\Z)")

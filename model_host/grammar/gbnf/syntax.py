@@ -39,8 +39,6 @@ class Token(Struct, frozen=True):
 
 
 class Reference(Struct, frozen=True):
-    """A reference to another rule."""
-
     rule: str
 
 

@@ -30,7 +30,7 @@ async def conversations(server: LiveServer) -> dict[str, list[tuple[str, str, st
 
 
 async def remembered(server: LiveServer, title: str, lines: int) -> list[tuple[str, str, str]]:
-    """The messages of a conversation, once there are so many."""
+    """Wait until a conversation has this number of messages, and return them."""
 
     async def found() -> list[tuple[str, str, str]]:
         kept = (await conversations(server)).get(title, [])
@@ -259,7 +259,7 @@ async def test_what_is_forgotten_leaves_the_request_log(
     shared_ngircd: Ngircd, server: LiveServer, settings: Settings, inference: ScriptedInference, tmp_path: Path,
     alice: Person, bob: Person,
 ) -> None:  # fmt: skip
-    """Questions with their prompts, whoever asks afterwards, and one that is on its way."""
+    """Forgetting covers questions with their prompts, later questions of others, and one that is being answered."""
     async with running(configured(shared_ngircd.port, server.url, tmp_path)):
         for who in (alice, bob):
             for text in ("who made Befunge?", "!chat hello"):

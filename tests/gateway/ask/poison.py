@@ -1,4 +1,4 @@
-"""Two hundred pages that try to steer whoever reads them, and what must never come out of one."""
+"""Two hundred pages that try to steer the model, and the strings that must never come out of one."""
 
 from __future__ import annotations
 

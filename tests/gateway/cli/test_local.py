@@ -124,7 +124,7 @@ ALL = ["hearth-demo", "embeddinggemma", "gemma-4-e2b", "gemma-4-e4b", "gemma-4-1
 def test_doctor_names_the_biggest_model_that_answers_in_time(
     tmp_path: Path, gigabytes: float, fitting: list[str], biggest: str | None
 ) -> None:
-    """A model whose tokens take so many gigabytes answers in 18 s."""
+    """A model that reads this many gigabytes for each token answers in 18 s."""
     path = bundled("models/demo/hearth-demo.gguf")
     status = path.stat()
     pace = 20.0 * gigabytes * GB / status.st_size

@@ -57,7 +57,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--hang-on-load", action="store_true")
     parser.add_argument("--stall", action="store_true", help="no deltas, no end, no answer to stats")
     parser.add_argument(
-        "--lose-stats", type=int, default=0, help="leave so many requests for stats unanswered"
+        "--lose-stats", type=int, default=0, help="number of requests for stats to leave unanswered"
     )
     parser.add_argument("--mute", action="store_true", help="answer no ping")
     parser.add_argument("--stuck", action="store_true", help="say that one step has taken since the start")

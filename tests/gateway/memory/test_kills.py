@@ -30,7 +30,7 @@ KILLS = int(os.environ.get("HEARTH_TEST_KILLS", "100"))
 
 
 class Gateway:
-    """One gateway process, whose summaries take so many seconds."""
+    """One gateway process, with the seconds that each of its summaries takes."""
 
     def __init__(self, data_dir: Path, seconds: float = 0.0, port: int = 0) -> None:
         command = [
@@ -198,7 +198,7 @@ def test_nothing_acknowledged_is_lost_when_the_gateway_is_killed(
 
 
 def _await(acknowledged: set[str], count: int) -> bool:
-    """Whether so many are acknowledged within a minute; however slow the machine is, that much shall be done."""
+    """Whether ``count`` messages are acknowledged within a minute, which even a slow machine manages."""
     for _ in range(6000):
         if len(acknowledged) >= count:
             return True

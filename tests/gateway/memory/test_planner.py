@@ -53,7 +53,7 @@ def test_nothing_is_lost_or_read_twice(policy: PolicyName, lines: list, seed: in
 
 
 def _check_size(talk: Simulation, policy: PolicyName) -> None:
-    """What a prompt would have, after all compaction: within the context but for what nobody can shrink."""
+    """Check that after compaction a prompt fits the context, unless it has messages that cannot shrink."""
     situation = talk.situation(START)
     stand_ins = {summary.first for summary in talk.live if summary.level == "message"}
     large = [m for m in talk.tail if not m.failed and m.tokens >= 256 and m.seq not in stand_ins]

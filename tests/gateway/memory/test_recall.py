@@ -79,7 +79,7 @@ async def test_owners_never_meet(memory: Memory) -> None:
     assert {each.owner for each in theirs} == {"bob"}
     assert await memory.recall.search("eve", OWN, "two cats in Huế", 10) == []
     owners = {options["owner"] for _, options in memory.embedder.calls if options["kind"] == "query"}
-    assert owners == {"ann"}, "one text is one vector, whoever asks"
+    assert owners == {"ann"}, "one text has one vector for all owners"
 
 
 async def test_what_was_superseded_or_deleted_is_not_recalled(memory: Memory) -> None:

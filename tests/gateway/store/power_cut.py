@@ -62,7 +62,7 @@ class Disk:
                     kept = data[: chance.randrange(0, len(data) + 1, _SECTOR)] if torn and data else data
                     _apply(content, offset, kept)
             suffix = path[path.index(".db") + 3 :]
-            if suffix != "-shm":  # the index of the log is rebuilt by whoever opens it first
+            if suffix != "-shm":  # the first connection rebuilds the index of the log
                 Path(f"{found}{suffix}").write_bytes(content)
         return found
 

@@ -96,7 +96,7 @@ class Browser:
         )
 
     def complaints(self) -> list[str]:
-        """What the console has said since the last call, but for replies that are errors."""
+        """The console's messages since the last call, without those about error replies."""
         said = [str(entry["message"]) for entry in self.driver.get_log("browser")]
         return [
             each for each in said if _REPLIES not in each and not any(name in each for name in _UNREACHED)

@@ -31,7 +31,7 @@ def halted(server: Server) -> Iterator[None]:
 
 
 def host_has(server: Server, requests: int) -> bool:
-    """Whether the model host has so many requests that are not at their end."""
+    """Whether the model host has this number of open requests."""
     return bool(server.health()["host"]["open_requests"] == requests)
 
 

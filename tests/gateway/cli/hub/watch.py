@@ -54,12 +54,12 @@ def is_private(address: str) -> bool:
 
 
 class Watch:
-    """All connections of this process: none leaves the machine, and a private one is let through to be noticed."""
+    """All connections of this process: none leaves the machine, and attempts at private addresses are recorded."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.private: list[str] = []
         self.public = 0
-        self.names: dict[str, list[str]] = {}  # a second answer after "|": for who asks again
+        self.names: dict[str, list[str]] = {}  # a second answer after "|", for a repeated look-up
         self.redirects: list[str] = []  # what the server answers with, in turn; the last one again and again
         self._listeners: list[socket.socket] = []
         self._resolve, self._connect = socket.getaddrinfo, socket.socket.connect

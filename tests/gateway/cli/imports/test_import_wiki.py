@@ -219,7 +219,7 @@ def test_a_download_that_was_killed_goes_on(
 
 
 def peak_of_import(environment: dict[str, str], tmp_path: Path, pages: int) -> int:
-    """Peak resident memory in kB of an import of so many pages, written as they are made."""
+    """Peak resident memory in kB of an import whose pages are written as they are made."""
     file = tmp_path / f"{pages}.xml"
     with file.open("w") as out:
         out.write(HEAD)

@@ -183,7 +183,7 @@ class Fuzz:
 
 
 async def run(lines: int, seed: int) -> dict[str, Any]:
-    """Fuzz one link with so many lines. Raises what went wrong."""
+    """Fuzz one link with ``lines`` lines. Raises the first error."""
     before = structlog.get_config()
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     fuzz = Fuzz(seed)

@@ -45,7 +45,7 @@ async def test_a_stopped_host_fails_what_is_open_and_is_replaced(make_host: Make
     assert isinstance((await collect(host))[-1], Finished)
     assert host.health().pid != pid
     assert host.health().restarts == 1
-    for _ in range(3):  # whoever stops hosts does not open the breaker
+    for _ in range(3):  # stopping hosts on purpose does not open the breaker
         freeze(host)
         await until(lambda: host.health().pid is None)
         await host.warm()
