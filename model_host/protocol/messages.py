@@ -113,7 +113,7 @@ class PromptLogprobs(EventBase, frozen=True, omit_defaults=True, tag="prompt_log
 
 
 class Delta(EventBase, frozen=True, omit_defaults=True):
-    """New text in whole characters. ``tokens`` counts those sampled since the last delta. ``logprobs``: if requested."""
+    """New text in whole characters. ``tokens`` were sampled since the last delta. ``logprobs``: if requested."""
 
     id: str
     text: str
