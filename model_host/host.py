@@ -156,7 +156,7 @@ class ModelHost(Host[SequenceState]):
 
 
 def opening_of_replies(prompts: PromptBuilder) -> list[int]:
-    """Tokens that end a chat's prompt but are gone from before the reply in the next one.
+    """Tokens at the end of a chat's prompt that the next prompt does not have before that reply.
 
     Gemma 4's template, for one, opens a reply with an empty thought that it does not show of past replies.
     """

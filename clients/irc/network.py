@@ -107,7 +107,7 @@ class Network:
         return self.link if self.link is not None and self.link.ready else None
 
     def shares_channel(self, nick: str) -> bool:
-        """Whether somebody of that nick is in a channel with us: only then do we see them leave."""
+        """Whether a user of that nick shares a channel with us. Only then do we see them leave."""
         link, wanted = self.ready, self.fold(nick)
         channels = link.channels.values() if link is not None else ()
         return any(self.fold(user) == wanted for channel in channels for user in channel["users"])

@@ -28,8 +28,11 @@ class Request(Struct, eq=False):
 
     @classmethod
     def of(cls, network: Network, message: Message) -> Request:
-        """Where the server knows accounts, the speaker of a user without one begins with ``~``: nobody can pose as the
-        owner of an account by using its name as a nick."""
+        """Make a request of a message.
+
+        If the server has accounts, the speaker of a user without one begins with ``~``, so that a nick cannot pose as
+        an account of the same name.
+        """
         account, nick = message.account.casefold(), network.fold(message.nick)
         user = user_key(network, message)
         place = network.fold(message.channel) if message.channel else f"private/{user}"

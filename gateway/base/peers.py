@@ -23,7 +23,7 @@ class Claim(Struct, eq=False):
 
 
 class Peers:
-    """Of SQLite, which has one gateway: its own locks are enough, and nobody else hears its events."""
+    """Peers on SQLite, which has one gateway: its own locks suffice, and no other gateway gets its events."""
 
     # How often to look for jobs that other gateways left.
     look_seconds: float | None = None

@@ -268,7 +268,7 @@ class Teller:
                 yield begin, begin + len(value)
 
     def _is_made_up(self, value: str, prior: str, asked: bool) -> bool:
-        """Whether the last word of a sentence, somewhere behind a word for a password, is one that nobody else has."""
+        """Whether the last word of a sentence, somewhere behind a word for a password, looks made up."""
         told = _MADE_UP.fullmatch(value) and not self._known.match(value)
         return bool(told and (asked or self._password.search(prior))) and not (
             self._before_name.search(prior) or self._user.search(prior) or self._named.search(prior)

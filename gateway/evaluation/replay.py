@@ -216,7 +216,7 @@ class _Replay:
         return next((place for place, seq in enumerate(found, 1) if seq in wanted), 0)
 
     async def _asked(self) -> list[str]:
-        """The prompts of the questions, without these. Each is asked in the state after the dialogue."""
+        """The prompts of the questions, without the questions themselves, each in the state after the dialogue."""
         prompts = []
         database = self._parts.database
         talk = await database.read(lambda c: get_conversation(c, self._talk.id, _OWNER))

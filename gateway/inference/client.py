@@ -38,10 +38,10 @@ _NOT_IN_ID = re.compile(r"[^A-Za-z0-9._:-]")
 class HostClient:
     """A model host that starts on demand.
 
-    A callable ``model`` is called at each start, so that a model pulled meanwhile is used. ``command`` replaces the
-    host's command line; ``snapshots`` is the folder for KV sequences; ``beside`` returns the models that other hosts
-    have loaded; ``thread_plans`` stores measured numbers of threads. An instance belongs to the event loop that first
-    uses it.
+    A callable ``model`` is called at each start, so that a model pulled since the last start is used. ``command``
+    replaces the host's command line; ``snapshots`` is the folder for KV sequences; ``beside`` returns the models that
+    other hosts have loaded; ``thread_plans`` stores measured numbers of threads. An instance belongs to the event loop
+    that first uses it.
     """
 
     def __init__(

@@ -55,7 +55,7 @@ def get_response(connection: apsw.Connection, owner: str, response: str) -> Stor
 
 
 def items_of(connection: apsw.Connection, owner: str, response: str) -> list[dict[str, Any]] | str:
-    """The items of a response and all before it, outputs included; the id of one of them that is gone."""
+    """Return the items of a response and all before it, outputs included, or the id of one that was erased."""
     items: list[dict[str, Any]] = []
     at: str | None = response
     while at is not None:

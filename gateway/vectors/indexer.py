@@ -139,7 +139,7 @@ class Indexer:
         await self._database.write(lambda c: _use_space(c, found))
 
     async def _index_next(self, source: DocumentSource, after: int) -> int | None:
-        """Embed the documents that follow number ``after``; the number of the last one, None when none is pending."""
+        """Embed the documents after number ``after``. Return the number of the last one, or None if none is pending."""
         documents = await self._database.read(lambda c: source.pending(c, after, _DOCUMENTS_AT_ONCE))
         if not documents:
             # Documents with smaller numbers may have been added meanwhile.

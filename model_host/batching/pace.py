@@ -1,4 +1,4 @@
-"""How many tokens a step may have to take about as long as it should. Pure: times are passed in.
+"""The number of tokens with which a step takes about its target time. Pure: times are passed in.
 
 Prefill is fastest in large steps, but every running stream waits for each of them, and a new request for the current
 one.

@@ -57,7 +57,7 @@ class Slot:
     used_at: int = 0  # logical clock, for least-recently-used eviction
     prompt: int = 0  # tokens of the prompt of the last request; what follows was generated
     marks: Marks = Marks()  # of that prompt
-    kept: bool = False  # somebody's conversation, which may go on
+    kept: bool = False  # a conversation that may continue
     unsaved: bool = False  # holds something worth a snapshot that none has
 
 
@@ -81,7 +81,7 @@ _BESIDE_LONG = 0.2  # of the usual idle cells
 
 
 class SlotTable:
-    """All slots of a context with ``cells`` KV cells, of which about ``idle`` may be kept for what nobody runs.
+    """All slots of a context with ``cells`` KV cells, of which about ``idle`` may be kept by idle slots.
 
     llama.cpp's attention walks over every used cell, also those of others, to find its own. So a long prompt begins
     with fewer of them: a saved conversation comes back in some 20 µs a token, and texts that others share stay.
@@ -281,11 +281,12 @@ class SlotTable:
         return None
 
     def _thin_out(self, most: int, *, beside_long: bool = False) -> None:
-        """Give up idle slots until no more than ``most`` cells are idle, nobody's conversations first.
+        """Evict idle slots until at most ``most`` cells are idle, slots that are no conversations first.
 
-        What cannot be saved at the moment stays. So does the slot used last, however long it is, and the conversation
-        used last: a summary made beside it must not cost its next prompt what has been read of it. ``beside_long``, a
-        long prompt, they go as well if they can be brought back, but of all the text stays that others may share.
+        A slot that cannot be saved at the moment stays. So do the slot used last, whatever its length, and the
+        conversation used last, so that a summary made beside it does not cost its next prompt the cached prefix. With
+        ``beside_long``, a long prompt, both are evicted too if they can be restored, but text that others may share
+        stays.
         """
         active = {cell for slot in self._slots if slot.active for cell in slot.cells}
         resting = self.cached()

@@ -18,7 +18,7 @@ from clients.irc.wire import clean
 
 _ID = re.compile(rf"({TASK_ID})\s+(.+)", re.I | re.S)
 _MOST_SHOWN = 5
-# Without a channel in common the bot does not see that somebody leaves, and the nick may be another's.
+# Without a common channel the bot does not see a user leave, and the nick may have passed to another user.
 _UNSEEN_SECONDS = 600.0
 _RETRY_SECONDS = 5.0
 _MARKS = {"running": ">", "waiting": "?", "paused": "=", "done": "x", "cancelled": "-"}
@@ -67,7 +67,7 @@ class PeopleTasks:
             each.request.nick = new
 
     def left(self, network: Network, nick: str | None) -> None:
-        """The user of a nick has quit, or with None, nobody's presence is known any more."""
+        """Stop following for a user who has quit, or with None, for all users of the network."""
         for each in self._of(network, nick):
             self._stop(each.request.user)
 

@@ -103,7 +103,7 @@ async def listed(
 def followed(
     request: ApiRequest, source: AsyncIterator[T], named: Callable[[T], tuple[str, object]]
 ) -> StreamReply[T]:
-    """Events for as long as the caller listens and its key is valid."""
+    """Stream events while the caller listens and its key is valid."""
     recheck = partial(request.services.auth.authenticate, request.headers, "user")
     relay = Relay(source, request.services.drain, recheck=recheck)
     return StreamReply(relay, lambda items: named_events(items, request.id, named))

@@ -142,7 +142,7 @@ class Approvals(Struct, frozen=True):
 
 
 class Notices(Struct, frozen=True):
-    """What the owner has not been told yet."""
+    """The notices that the owner has not seen yet."""
 
     data: list[NoticeReply]
 
@@ -258,7 +258,7 @@ async def approvals(request: ApiRequest) -> Struct:
 
 
 async def revoke(request: ApiRequest) -> Struct:
-    """Revoke an approval: such calls are asked for again."""
+    """Revoke an approval, so that such calls need approval again."""
     number = request.path_id
     if not re.fullmatch(r"[0-9]{1,15}", number):
         raise NotFoundError(f"there is no approval {number[:50]}", param="id")

@@ -43,7 +43,7 @@ class NewsBoard:
             connected.wait(_CONNECT_SECONDS)
 
     def read_line(self) -> str:
-        """Read a line, with news above it meanwhile. Raises what ``input`` raises."""
+        """Read a line while news are printed above it. Raises what ``input`` raises."""
         with self._lock:
             self._typing = True
             for news in self._waiting:

@@ -42,7 +42,7 @@ def check_upstreams(settings: Settings) -> list[UpstreamCheck]:
 
 
 async def _within(url: str, settings: UpstreamSettings, check: Callable[[], Awaitable[str]]) -> UpstreamCheck:
-    """``check``, in a time that somebody waits: not `upstream.silence_seconds` for each of its requests."""
+    """Run ``check`` within a time that a user waits, not with `upstream.silence_seconds` for each request."""
     # Late, because most installations have no upstream.
     from gateway.inference.upstream.connection import Connection
 

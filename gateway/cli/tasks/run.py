@@ -32,7 +32,10 @@ def run(
     is_new = not re.fullmatch(TASK_ID, task)
     if is_new:
         archetype = archetype or "model"
-        new = {"title": task, "archetype": "user" if steps else archetype}  # with steps, none are to be found
+        new = {
+            "title": task,
+            "archetype": "user" if steps else archetype,
+        }  # with given steps, none need to be planned
         task = client.post("/v1/tasks", new)["id"]
     body: dict[str, Any] = {"steps": list(steps)} if steps else {}
     try:

@@ -81,9 +81,9 @@ def crashed(what: str, last_words: str | None = None, *, killed: bool = False) -
 
 
 def died(code: int, last_words: str | None, *, out_of_memory: bool) -> LifeEnd:
-    """The end of a child that was not asked to end, with a return code as ``subprocess`` has it.
+    """Classify the unexpected end of a child by its return code, in the form of ``subprocess``.
 
-    ``out_of_memory``: the kernel has killed processes for memory meanwhile.
+    ``out_of_memory``: the kernel has killed processes for memory in the meantime.
     """
     # A host ends with 0 only when asked to.
     killed = code == 0 or (-code in _FROM_OUTSIDE and not (-code == signal.SIGKILL and out_of_memory))

@@ -222,8 +222,8 @@ class Replicas(Generic[A]):
     async def _watch(self, replica: Replica[A]) -> None:
         """Probe the server, at the start and whenever it was lost.
 
-        One that answers at once after it was lost is used as it was while the probe runs: a busy server that broke one
-        connection must not be away for as long as about ten short requests take.
+        A server that answers at once after it was lost keeps its known abilities while the probe runs: a busy server
+        that broke one connection must not be left out for the time of about ten short requests.
         """
         pause = _FIRST_PAUSE
         known: A | None = None

@@ -81,7 +81,7 @@ class MediaWiki:
         await self.api.client.close()
 
     async def site(self) -> Site:
-        """The wiki's name, asked for once; a failure is not repeated for a while. Pages carry their own addresses."""
+        """Fetch the wiki's name once. After a failure, wait before the next try. Pages carry their own addresses."""
         async with self._site_lock:
             if self._site is None and time.monotonic() >= self._site_after:
                 try:
