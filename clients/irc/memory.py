@@ -230,20 +230,19 @@ class Memory:
 
     async def restore(self, request: Request) -> bool:
         """Store the user's last private message with its secrets. Return whether there is a conversation."""
-        async with self._locks[request.place]:
-            if (conversation := self._state.conversations.get(request.place)) is None:
-                return False
-            with self._dropped_if_gone(request.place):
-                await self._gateway.restore(conversation)
-            return True
+        return await self._with_known(request, self._gateway.restore)
 
     async def change(self, request: Request, field: str, value: str) -> bool:
         """Change a field of the place's conversation. Return whether there was one."""
+        return await self._with_known(request, partial(self._gateway.change, field=field, value=value))
+
+    async def _with_known(self, request: Request, call: Callable[[str], Awaitable[None]]) -> bool:
+        """Call with the id of the place's conversation. Return whether there was one."""
         async with self._locks[request.place]:
             if (conversation := self._state.conversations.get(request.place)) is None:
                 return False
             with self._dropped_if_gone(request.place):
-                await self._gateway.change(conversation, field, value)
+                await call(conversation)
             return True
 
     async def _keep_overheard(self, request: Request) -> None:
