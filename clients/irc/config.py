@@ -111,7 +111,7 @@ class NetworkConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     # Sent to get the nick back, with {nick} for its name: "NickServ REGAIN {nick}".
     regain: Annotated[str, Meta(max_length=200, pattern=r"^(\S+ [^\r\n\x00]+)?$")] = ""
     admins: list[str] = []  # services accounts
-    # Who may run tasks, in private and by their services account. Tasks read the server's registered projects.
+    # Users who may run tasks, in private and by their services account. Tasks read the server's registered projects.
     tasks: Literal["off", "admins", "accounts"] = "off"
     channels: list[ChannelConfig] = []
     private: Mode | Literal["off"] = "wiki"  # how private messages are answered

@@ -39,7 +39,7 @@ from gateway.store.request_log import RequestRecord, add_record
 _PACE = 20.0  # seconds between messages
 _ANSWER_TOKENS = 40
 _STEP = 40  # lines between two reports
-_NEAR = 200  # characters: the patterns of an item stand together
+_NEAR = 200  # characters; patterns of one item that are farther apart do not match together
 _MOST = 10_000  # rows
 _LOG = {"max_records": _MOST, "max_record_bytes": 2**30}
 _OWNER = "evaluation"

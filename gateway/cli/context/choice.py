@@ -9,7 +9,7 @@ from gateway.store.code.projects import CodeProject
 
 
 def chosen(found: list[CodeProject], which: str | None) -> CodeProject:
-    """The project with this name, id or path; without one that around the working directory, or the only one.
+    """The project with this name, id or path; by default the one around the working directory, or the only one.
 
     Raises InvalidRequestError.
     """

@@ -42,7 +42,7 @@ def run(
         client.post(f"/v1/tasks/{task}/run", body | ({"archetype": archetype} if archetype else {}))
     except ReplyError:
         if is_new:
-            client.delete(f"/v1/tasks/{task}")  # what cannot run leaves nothing
+            client.delete(f"/v1/tasks/{task}")  # a task that cannot run must leave nothing behind
         raise
     _follow(client, task, detach)
 
