@@ -52,7 +52,7 @@ def list_(as_json: bool, local: LocalOptions) -> None:
         head = ["ID", "NAME", "ROLE", "MADE", "LAST USED", "STATE"]
         say(table([head, *(_row(info) for info in found)]))
     else:
-        say("there are no keys: on loopback every request is let in")
+        say("there are no keys: every request over loopback is accepted")
 
 
 @key.command()
