@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from pathlib import Path
-
 import pytest
 
 from gateway.ask.types import AskResult, Budget, Citation
 from gateway.base.errors import ConfigurationError, DeadlineError, HearthError, OverloadedError
-from gateway.base.resources import sample_wiki
-from gateway.cli.common.database import opened_database
-from gateway.config.settings import WikiSettings
 from gateway.evaluation.questions import Question
 from gateway.evaluation.report import costs, summary
 from gateway.evaluation.run import Asked, Evaluator
 from gateway.evaluation.score import Row, Tokens
 from gateway.wiki.local import LocalWiki
-from gateway.wiki.sample.loader import load_sample
 
 QUESTIONS = [
     Question(id=str(number), category="x", text="Who made Befunge?", pages=["Befunge"], facts=[["Pressey"]])
@@ -50,13 +43,6 @@ def answered(text: str) -> AskResult:
         id="r", answer=text, citations=citations, search_terms=["Befunge author"], skipped=[], budget=budget,
         timings={"total": 1.0}, model="m",
     )  # fmt: skip
-
-
-@pytest.fixture
-async def wiki(tmp_path: Path) -> AsyncIterator[LocalWiki]:
-    with opened_database(tmp_path / "hearth.db") as database:
-        await load_sample(database, sample_wiki())
-        yield LocalWiki(database, WikiSettings())
 
 
 async def test_a_row_has_both_kinds_of_retrieval_and_the_answers_scores(wiki: LocalWiki) -> None:

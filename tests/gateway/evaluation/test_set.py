@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
 from gateway.base.errors import ConfigurationError
-from gateway.base.resources import bundled, sample_wiki
-from gateway.cli.common.database import opened_database
-from gateway.config.settings import WikiSettings
+from gateway.base.resources import bundled
 from gateway.evaluation.check import problems
 from gateway.evaluation.questions import Question, load_questions
 from gateway.evaluation.report import summary
 from gateway.evaluation.run import Evaluator
 from gateway.wiki.local import LocalWiki
-from gateway.wiki.sample.loader import load_sample
 
 QUESTIONS = load_questions(bundled("eval/esolangs.toml"))
 
@@ -27,13 +23,6 @@ def test_there_are_enough_and_none_twice() -> None:
     assert sum(not question.answerable for question in QUESTIONS) >= 20
     texts = Counter(" ".join(question.text.split()).casefold() for question in QUESTIONS)
     assert [text for text, count in texts.items() if count > 1] == []
-
-
-@pytest.fixture
-async def wiki(tmp_path: Path) -> AsyncIterator[LocalWiki]:
-    with opened_database(tmp_path / "hearth.db") as database:
-        await load_sample(database, sample_wiki())
-        yield LocalWiki(database, WikiSettings())
 
 
 async def test_retrieval_finds_the_page_by_the_questions_own_words(wiki: LocalWiki) -> None:

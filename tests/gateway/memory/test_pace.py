@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.memory.pace import Pace
-from model_host.protocol import Delta, Finished, Prefill, Queued, Started
+from model_host.protocol import Delta, Prefill, Queued, Started
+from tests.gateway.inference.test_speed import finished
 
 
 class Clock:
@@ -16,13 +17,6 @@ class Clock:
 
     def __call__(self) -> float:
         return self.now
-
-
-def finished(prompt: int, cached: int, written: int, reading: float, writing: float) -> Finished:
-    return Finished(
-        id="x", reason="stop", prompt_tokens=prompt, cached_tokens=cached, completion_tokens=written,
-        queue_seconds=0.0, prefill_seconds=reading, decode_seconds=writing, seed=1,
-    )  # fmt: skip
 
 
 @pytest.fixture

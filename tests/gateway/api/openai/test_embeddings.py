@@ -19,6 +19,7 @@ from gateway.config.settings import EmbeddingSettings, Settings
 from gateway.store.request_log import get_record, list_records
 from tests.gateway.api.conftest import Client, LiveServer, changed, client_of, in_process, live
 from tests.gateway.api.scripted import ScriptedInference
+from tests.waiting import until
 
 NAME = "tiny-embedding"
 
@@ -166,21 +167,26 @@ async def test_health_and_metrics_include_the_embedding_host(client: Client) -> 
 async def test_a_client_that_leaves_stops_the_work(server: LiveServer) -> None:
     async with client_of(server) as client:
         await client.post("/v1/embeddings", json={"model": NAME, "input": "warm"})
-        request = client.post("/v1/embeddings", json={"model": NAME, "input": ["a long text " * 50] * 2000})
-        task = asyncio.create_task(request)
+        body = {"model": NAME, "input": ["a long text " * 50] * 2000}
+        await leave(client, "/v1/embeddings", body, "embedding")
 
-        async def open_requests() -> int:
-            found: int = (await client.get("/admin/health")).json()["embedding"]["host"]["open_requests"]
-            return found
 
-        while not await open_requests():
-            pass
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        async with asyncio.timeout(20):
-            while await open_requests():
-                pass
+async def leave(client: Client, path: str, body: dict[str, Any], part: str) -> None:
+    """Cancel a request once a host has it, and wait until the host has dropped it."""
+    task = asyncio.create_task(client.post(path, json=body))
+
+    async def open_requests() -> int:
+        found: int = (await client.get("/admin/health")).json()[part]["host"]["open_requests"]
+        return found
+
+    async def none_is_open() -> bool:
+        return not await open_requests()
+
+    await until(open_requests)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await until(none_is_open)
 
 
 async def test_without_an_embedding_model(settings: Settings, inference: ScriptedInference) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from gateway.cli.common.database import opened_database
 from gateway.config.settings import EmbeddingSettings, RerankSettings, Settings
 from gateway.store.request_log import RequestRecord, get_record, list_records
 from tests.gateway.api.conftest import Client, changed, connected, in_process
+from tests.gateway.api.openai.test_embeddings import leave
 from tests.gateway.api.scripted import ScriptedInference
 
 NAME = "tiny-reranker"
@@ -150,20 +150,7 @@ async def test_a_client_that_leaves_cancels(settings: Settings, inference: Scrip
     body = {"query": "q", "documents": [f"{number} " + "word " * 40 for number in range(1000)]}
     async with connected(settings, inference) as client:
         await client.post("/v1/rerank", json={"query": "q", "documents": ["warm"]})
-        task = asyncio.create_task(client.post("/v1/rerank", json=body))
-
-        async def open_requests() -> int:
-            found: int = (await client.get("/admin/health")).json()["rerank"]["host"]["open_requests"]
-            return found
-
-        while not await open_requests():
-            pass
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        async with asyncio.timeout(20):
-            while await open_requests():
-                pass
+        await leave(client, "/v1/rerank", body, "rerank")
     assert [each.status for each in recorded(settings)] == [499, 200]
 
 
