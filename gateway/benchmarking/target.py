@@ -19,6 +19,7 @@ Messages = list[dict[str, str]]
 # By the owner that a server's list of models names.
 _KINDS: dict[str, Kind] = {"hearth": "hearth", "llamacpp": "llama-server"}
 _CONNECT_SECONDS = 10.0
+_SILENCE_SECONDS = 600.0
 _PROBE_WORDS = 200
 _SLEEP_SECONDS = 60.0  # limit for llama-server to unload its idle model
 
@@ -37,13 +38,7 @@ class Target:
     """
 
     def __init__(
-        self,
-        url: str,
-        key: str | None = None,
-        *,
-        label: str = "",
-        model: str | None = None,
-        silence: float = 600.0,
+        self, url: str, key: str | None = None, *, label: str = "", model: str | None = None
     ) -> None:
         self.url = url.rstrip("/").removesuffix("/v1")
         self.label = label or self.url
@@ -54,7 +49,7 @@ class Target:
         self._extra: dict[str, Any] = {}
         self._template_tokens = 0
         headers = {"Authorization": f"Bearer {key}"} if key else {}
-        timeout = httpx2.Timeout(silence, connect=_CONNECT_SECONDS)
+        timeout = httpx2.Timeout(_SILENCE_SECONDS, connect=_CONNECT_SECONDS)
         self._http = httpx2.AsyncClient(headers=headers, timeout=timeout)
 
     async def __aenter__(self) -> Target:
