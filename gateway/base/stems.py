@@ -36,9 +36,12 @@ _IRREGULAR = {
         begin began begun|break broke broken|bring brought|buy bought|catch caught|choose chose chosen
         drive drove driven|eat ate eaten|fall fell fallen|fly flew flown|forget forgot forgotten
         give gave given|go went gone|grow grew grown|hide hid hidden|hold held|keep kept|know knew known
-        lend lent|lose lost|meet met|pay paid|ride rode ridden|sell sold|send sent|sleep slept
+        lead led|lend lent|lose lost|meet met|pay paid|ride rode ridden|sell sold|send sent|sleep slept
         speak spoke spoken|spend spent|steal stole stolen|swim swam swum|take took taken|teach taught
-        throw threw thrown|wear wore worn|child children|foot feet
+        throw threw thrown|wear wore worn|draw drew drawn|fight fought|shoot shot|run ran|come came|become became
+        think thought|tell told|stand stood|feed fed|freeze froze frozen|shake shook shaken|sing sang sung|hear heard
+        dig dug|stick stuck|strike struck|wake woke woken|child children|foot feet|man men|woman women|mouse mice
+        tooth teeth
         """.strip()
         .replace("\n", "|")
         .split("|"),

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from gateway.store.wiki import pages as store
 from gateway.wiki.sketch import sketch
+from gateway.wiki.source import Section
 from gateway.wiki.wikitext import extract as extractor
 from gateway.wiki.wikitext.extract import extract, redirect_target
 
@@ -31,7 +32,12 @@ def prepare(title: str, revision: int, wikitext: str) -> store.NewPage | NewRedi
     target = redirect_target(wikitext)
     if target is not None:
         return NewRedirect(title, target)
-    sections = extract(wikitext)
+    size = len(wikitext.encode("utf-8", "surrogatepass"))
+    return page_of(title, revision, extract(wikitext), size, extractor.VERSION)
+
+
+def page_of(title: str, revision: int, sections: list[Section], size: int, version: int) -> store.NewPage:
+    """A page to store. ``size`` is in bytes of its source, ``version`` that of the extraction."""
     body = "\n\n".join(section.text for section in sections)
     return store.NewPage(
         title=title,
@@ -39,8 +45,8 @@ def prepare(title: str, revision: int, wikitext: str) -> store.NewPage | NewRedi
         sections=msgspec.json.encode(sections).decode(),
         headings="\n".join(section.heading for section in sections),
         body=body,
-        size=len(wikitext.encode("utf-8", "surrogatepass")),
-        extractor=extractor.VERSION,
+        size=size,
+        extractor=version,
         sketch=sketch(body),
     )
 

@@ -18,7 +18,7 @@ from msgspec import Struct
 from gateway.ask.background.draft import PageDraft
 from gateway.ask.checking.evidence import as_meant
 from gateway.ask.text.wording import row_signs, signs
-from gateway.ask.text.words import asks_the_same, content_words
+from gateway.ask.text.words import asks_the_same, common_stems, content_words
 
 _K1, _B = 1.2, 0.75
 # Weight of words that only the model's terms have.
@@ -69,6 +69,7 @@ def rank(drafts: Sequence[PageDraft], question: str, terms: Sequence[str] = ()) 
     titles = [content_words(as_meant(draft.page.subject)) for draft in drafts]
     question = as_meant(question)
     asked = set(content_words(question))
+    common = common_stems([words for page in texts for words in page])
     cues = [name for name, asks, _ in _CUES if asks.search(question)]
     wanted = signs(question)
     for page, draft in zip(texts, drafts, strict=True):
@@ -81,7 +82,9 @@ def rank(drafts: Sequence[PageDraft], question: str, terms: Sequence[str] = ()) 
     ranked: list[Ranked] = []
     for number, scores in enumerate(scored):
         draft = drafts[number]
-        headed = {index for index, path in enumerate(draft.paths) if path and asks_the_same(asked, path[-1])}
+        headed = {
+            index for index, path in enumerate(draft.paths) if path and asks_the_same(asked, path[-1], common)
+        }
         shares = [
             _NEAR_SHARE * (each.section == draft.section) + _HEADED_SHARE * (each.section in headed)
             for each in draft.passages

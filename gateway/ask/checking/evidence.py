@@ -56,6 +56,8 @@ _CURRENCIES = tuple(
 )
 _NOT_ALLOWED = re.compile(r"\b(?:not|n['’]t) (?:be )?(?:allowed|permitted)\b", re.I)
 _WHAT_MAKES = re.compile(r"\bwhat (?:makes|made)\b", re.I)
+_RID_OF = re.compile(r"\b(?:get|gets|getting|got) rid of\b", re.I)
+_NAMED_AFTER = re.compile(r"\bnamed (?:after|for|in hono[u]?r of)\b", re.I)
 _CAME_OUT = re.compile(r"\b(?:come|came|comes) out\b", re.I)
 _THOUGHT_UP = re.compile(
     r"\b(?:(?:thought|dreamt|dreamed|made) up|(?:come|came) up with|whose idea (?:was|is))\b", re.I
@@ -309,7 +311,7 @@ def as_meant(text: str) -> str:
     text = as_in_one_region(text)
     for sign, name in _CURRENCIES:
         text = sign.sub(name, text)
-    text = _NOT_ALLOWED.sub("forbidden", text)
+    text = _NAMED_AFTER.sub("namesake", _RID_OF.sub("remove", _NOT_ALLOWED.sub("forbidden", text)))
     text = _THOUGHT_UP.sub("invented", _DIMENSIONS.sub(r"\1 dimensional", _WHAT_MAKES.sub("why is", text)))
     return _CAME_OUT.sub("appeared", _WRITTEN_IN.sub("worded", text))
 

@@ -16,7 +16,7 @@ from gateway.ask.text.words import content_words, features, tokens
 from gateway.base.stems import stem
 from gateway.store.stop_words import STOP_WORDS, stop_words
 
-Kind = Literal["year", "time", "number", "person"]
+Kind = Literal["year", "time", "number", "person", "name"]
 
 _SHORTEST_MISSPELT, _SIMILAR = 5, 0.81
 _SHORTEST_PART = 3  # of a word that pages write as two
@@ -50,6 +50,14 @@ _KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
         ),
     ),
     (
+        "name",
+        re.compile(
+            r"\bwhat(?:['’]s| is| was| are| were) the (?:full |real |first |last )?names? of (?:the|our|your|my|this) "
+            r"(?-i:[a-z])",
+            re.I,
+        ),
+    ),
+    (
         "person",
         # Not "people who never rowed", nor "Who is Chris Pressey?", which asks what the page says about him;
         # "Who is the treasurer?" asks for a name.
@@ -61,6 +69,12 @@ _KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
             re.I,
         ),
     ),
+)
+# It asks for a thing, and says of whom: "Which file tells who wrote it?"
+_RELATIVE_WHO = re.compile(
+    r"\W*(?:which|what|where|how|why|when) (?!(?:is|was|are|were|person|people|name|man|woman|one)\b)\w+\b"
+    r"(?!.*\b(?:and|,) who).*\bwho",
+    re.I,
 )
 _FOREIGN_KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
     ("year", re.compile(r"\b(?:jahre?|năm nào)\b", re.I)),
@@ -105,6 +119,10 @@ _DEFINES = re.compile(r"\W*(?:what|who)(?:['’]s| (?:is|are|was|were|does)\b)",
 _HOW_MANY = re.compile(r"\bhow many (\w+)", re.I)
 _PRICE = re.compile(
     r"\b(?:how much|what (?:do|does|did|would|is|are)(?: the)?)\b.*\b(costs?|pay|paid|charges?|price|fee)s?\b",
+    re.I,
+)
+_CURRENT = re.compile(
+    r"\bcurrent(?:ly)?\b|(?<!\bwhat )\bnow(?:adays)?\b|\bat (?:the|this) moment\b|\b(?:today|these days|presently)\b",
     re.I,
 )
 _UTMOST = re.compile(r"\bthe (?:very )?(?:most|least|best|worst)\b(?! (?:of|recent)\b)", re.I)
@@ -172,6 +190,7 @@ class ReadQuestion(Struct, frozen=True):
     native: bool  # it is in English or in the pages' language
     counts: str  # the stem of what it asks the number of, or ""
     price: frozenset[str]  # the stem of the word that asks for one
+    current: bool  # it asks how things are now
     utmost: bool  # it asks for the most or the best, not for the best way
     which: str  # the stem of the word behind "which" or "what", or ""
     how_to: bool  # it asks for instructions
@@ -223,6 +242,7 @@ def read_question(text: str, known: frozenset[str], ordinary: frozenset[str]) ->
         native,
         counts,
         frozenset(meaning([stem(price[1])])) if (price := _PRICE.search(text)) else frozenset(),
+        _CURRENT.search(text) is not None,
         _UTMOST.search(text) is not None and not how_to,
         which,
         how_to,
@@ -240,7 +260,8 @@ def read_question(text: str, known: frozenset[str], ordinary: frozenset[str]) ->
 
 def kind_of(text: str, foreign: bool = False) -> Kind | None:
     kinds = _KINDS if not foreign else (*_FOREIGN_KINDS, *_KINDS)
-    return next((kind for kind, asks in kinds if asks.search(text)), None)
+    found = next((kind for kind, asks in kinds if asks.search(text)), None)
+    return None if found == "person" and _RELATIVE_WHO.match(text) else found
 
 
 def translated(question: ReadQuestion, terms: ReadQuestion, known: frozenset[str]) -> ReadQuestion:

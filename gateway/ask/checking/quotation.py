@@ -161,6 +161,9 @@ class Quotations(Relevance):
             end += 1
         while start and _quotable(statements, start - 1, end):
             start -= 1
+        lines = quote.lines
+        if not lines and introduces(statements[end - 1].text, "list"):
+            lines = _lines(statements, end - 1, end, self.question.code or self.question.how_to)
         before = tuple(each.text for each in statements[start : quote.start])
         after = tuple(each.text for each in statements[quote.start + len(quote.statements) : end])
         words = passage.context.union(*(each.words for each in statements[start:end]))
@@ -169,6 +172,7 @@ class Quotations(Relevance):
             quote,
             start=start,
             statements=(*before, *quote.statements, *after),
+            lines=lines,
             complete=quote.complete or complete,
         )
 
@@ -178,7 +182,9 @@ class Quotations(Relevance):
                 if self.question.code and each.kind == "code" and start:
                     continue  # it belongs to what stands before it
                 if self.question.kind is None and _begins_list(passage.whole, start):
-                    yield self._quote(index, start, start)
+                    listed = self._quote(index, start, start)
+                    if listed.lines:
+                        yield listed
                 for end in (start + 1, start + 2):
                     if _quotable(passage.statements, start, end):
                         yield self._quote(index, start, end)
@@ -283,6 +289,7 @@ class Quotations(Relevance):
             signed or (has_kind and fits and not question.words - self._shared(question.words, every)),
             has_kind
             and not other
+            and bool(self._shared(question.words - title, own | beside))
             and len(self._shared(question.words, every)) >= _LEAST_NEAR * len(question.words),
         )
 

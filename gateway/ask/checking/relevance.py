@@ -19,7 +19,7 @@ from gateway.ask.checking.question import read_question, same_word, translated
 from gateway.ask.text.passages import CELLS
 from gateway.ask.text.synonyms import PAID_FOR, measured, synonymous
 from gateway.ask.text.wording import row_signs
-from gateway.ask.text.words import asks_more, asks_the_same, content_words, features
+from gateway.ask.text.words import asks_more, asks_the_same, common_stems, content_words, features
 
 # The share of its words that a question must have in a passage, beside names and title; where the title is not in the
 # question, the share of its words, and of their weights.
@@ -37,7 +37,7 @@ _YEAR = re.compile(
     r"(?<![0-9])(?:1[0-9]|20)[0-9]{2}(?![0-9])|\b(?:AD|BCE?|CE) [0-9]{1,4}\b|\b[0-9]{1,5} ?(?:AD|BCE?|CE)\b"
 )
 _NUMBER = re.compile(
-    r"[0-9]|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|"
+    r"(?<![^\W\d_])[0-9]|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|"
     r"twenty|thirty|fou?rty|fifty|sixty|seventy|eighty|ninety|dozen|hundred|thousand|million|[0-9]+(?:st|nd|rd|th)|"
     r"third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|"
     r"một|hai|ba|bốn|sáu|bảy|tám|chín|mười)\b",
@@ -76,6 +76,16 @@ _UTMOST = re.compile(
     r"\b(?:most|least|best|worst|only|first|last|top|max\w*|min\w*|mostly|usually|than|more|less|\w{2,}est)\b",
     re.I,
 )
+
+
+# A sentence that tells how it was: "who was, at the time, the leader".
+_PAST = re.compile(
+    r"\b(?:was|were|had been|at (?:the|that) time|former(?:ly)?|previous(?:ly)?|used to|until [A-Z0-9])\b"
+)
+_PRESENT = re.compile(r"\b(?:current(?:ly)?|now|today|at (?:the|this) moment|presently|still|since)\b", re.I)
+_PREPOSITIONS = frozenset("of in at from near for on to by into".split())  # noqa: SIM905
+_WORD = re.compile(r"[^\W_][\w'’-]*")
+_NEAR_NAME = 4  # words between what bears a name and the name
 
 
 def is_sentence(text: str) -> bool:
@@ -132,8 +142,11 @@ class Relevance:
         for index, each in enumerate(evidence.passages):
             sections.setdefault((each.n, each.section), index)
         stems = frozenset(content_words(text))
+        common = common_stems(self._every)
         self._headed = {
-            index for index in sections.values() if asks_the_same(stems, evidence.passages[index].heading)
+            index
+            for index in sections.values()
+            if asks_the_same(stems, evidence.passages[index].heading, common)
         }
         self._asking = {n for n, name in evidence.names.items() if asks_the_same(stems, name)} or {
             n for n, name in [*evidence.names.items()][:1] if asks_more(stems, name)
@@ -269,6 +282,8 @@ class Relevance:
         """Whether the text of page ``n`` has a thing of the kind that is asked for, and compares if that is asked."""
         if self.question.utmost and not _UTMOST.search(text):
             return False
+        if self.question.current and _PAST.search(text) and not _PRESENT.search(text):
+            return False
         match self.question.kind:
             case "year":
                 return _YEAR.search(text) is not None
@@ -281,11 +296,29 @@ class Relevance:
             case "number":
                 some = self.question.counts and _NONE.search(text)
                 return _NUMBER.search(text) is not None or bool(some)
+            case "name":
+                return self._tells_name(text, n)
             case "person":
                 known = self.question.words | self._evidence.titles[n]
                 named = features(text, self._evidence.ordinary).names - known
                 return bool(named) and _PERSON.search(text) is not None
         return True
+
+    def _tells_name(self, text: str, n: int) -> bool:
+        """Whether a name stands near what is said to bear one, and is not that of a place: "the mayor of Elm"."""
+        known = self.question.words | self._evidence.titles[n]
+        names = features(text, self._evidence.ordinary).names - known
+        places: list[int] = []
+        bearers: list[int] = []
+        words = _WORD.findall(text)
+        for at, word in enumerate(words):
+            stems = meaning(content_words(word))
+            before = {each.casefold() for each in words[max(0, at - 2) : at]}
+            if stems & names and word[:1].isupper() and not before & _PREPOSITIONS:
+                places.append(at)
+            elif self._shared(self._sought(n), stems):
+                bearers.append(at)
+        return any(abs(at - bearer) <= _NEAR_NAME for at in places for bearer in bearers)
 
     def dated(self, text: str) -> bool:
         """Whether a text tells a time by itself, and not only by what happens then."""

@@ -17,6 +17,9 @@ _ABBREVIATION = re.compile(r"(?:^|[\s(\"'])(?:e\.g|i\.e|cf|vs|approx|ca|Dr|Mr|Mr
 _INITIAL = re.compile(r"(?:^|\b(?:by|and|of|with|after)[ \t]|&[ \t]|[A-Z][\w.'-]*[ \t]|[A-Z]\.)[A-Z]\Z")
 _ITEM_NUMBER = re.compile(r"[0-9]{1,3}")  # "1. First" is one sentence
 _OPENS_QUOTE = re.compile(r"(?:^|[\s(])[\"'“‘`]\Z")  # before a sign that is quoted: press '.' or 's'
+# "(see “What is it?”) that comes with it" is one sentence, and so is "printers etc. are found".
+_GOES_ON = re.compile(r"[ \t]+[a-z]")
+_CLOSED = re.compile(r"[.?!…]+[\"'”’)]+")
 _NOT_SPACE = re.compile(r"\S")
 FENCE = "```"
 _CONTEXT = 64  # characters before a full stop that decide whether it ends an abbreviation
@@ -89,7 +92,9 @@ def _unit_end(text: str, start: int, line_only: bool, final: bool) -> int | None
     limit = len(text) if newline < 0 else newline
     if not line_only:
         for match in _END.finditer(text, start, limit):
-            if _is_no_end(text, start, match):
+            if _is_no_end(text, start, match) or (
+                _CLOSED.fullmatch(match[0]) and _GOES_ON.match(text, match.end())
+            ):
                 continue
             if final or newline >= 0 or not _UNFINISHED_MARKER.match(text, match.end()):
                 return match.end()

@@ -15,7 +15,7 @@ poisonous toxic venomous
 begin start commence beginning
 buy bought purchase purchased acquire acquired sell sold sale
 company firm manufacturer vendor supplier maker
-delete remove erase removal deletion undelete
+delete remove erase removal deletion undelete uninstall deinstall purge
 picture photo photograph image screenshot snapshot
 big large huge
 bigger larger enlarge increase
@@ -66,7 +66,7 @@ undo revert
 copy duplicate clone
 save store
 send transmit
-shut turn off
+shut turn off shutdown
 stop end finish
 trash wastebasket bin
 wireless wifi wlan
@@ -148,7 +148,7 @@ win prize award
 capsize overturn turned
 treasurer money finance
 chair chairman president head lead
-responsible charge head
+responsible charge head lead leadership
 boat ship vessel
 swim swimming
 lesson class course training
@@ -239,6 +239,11 @@ _MEASURES = tuple(
         (
             "fast quick speed slow rate",
             r"\bper second|\b[kmgt]?(?:bit|byte|b)/s\b|bps\b|[kmg]hz\b|\bkm/h|\bmph\b",
+        ),
+        (
+            "last duration time",
+            _NUMERAL
+            + r"(?:seconds?|minutes?|hours?|days?|weeks?|months?|years?)\b|\bfrom\b.{3,40}\b(?:until|till|to)\b",
         ),
         ("frequency band", r"[0-9]\s?[kmgt]?hz\b|\bhertz\b"),
         (

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Set
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence, Set
 
 from msgspec import Struct
 
@@ -95,13 +96,22 @@ def asks(heading: str) -> bool:
     return _ASKS.match(heading) is not None
 
 
-def asks_the_same(asked: Set[str], heading: str) -> bool:
-    """Whether a heading or title is a question with most of the stems of another one, and few others."""
-    named = frozenset(content_words(heading))
+def asks_the_same(asked: Set[str], heading: str, common: Set[str] = frozenset()) -> bool:
+    """Whether a heading or title is a question with most of the stems of another one, and few others.
+
+    Stems that are ``common`` tell no heading from another: "Debian" in a manual of Debian.
+    """
+    named = frozenset(content_words(heading)) - (common - asked)
     shared = len(asked & named)
     return (
         bool(_ASKS.match(heading)) and shared >= _LEAST_SHARED and shared >= _LEAST_SAME * len(asked | named)
     )
+
+
+def common_stems(passages: Sequence[Iterable[str]]) -> frozenset[str]:
+    """The stems that more than half of the passages have."""
+    holding = Counter(word for words in passages for word in set(words))
+    return frozenset(word for word, count in holding.items() if 2 * count > len(passages))
 
 
 def asks_more(asked: Set[str], heading: str) -> bool:

@@ -1,4 +1,4 @@
-"""`hearth import-wiki`: fill the local wiki from a MediaWiki XML export."""
+"""`hearth import-wiki`: fill the local wiki from a MediaWiki XML export, or from a folder of HTML or Markdown."""
 
 from __future__ import annotations
 
@@ -24,13 +24,14 @@ from gateway.store.wiki.imports import other_origins
 from gateway.wiki.dumps.compressed import open_dump
 from gateway.wiki.dumps.dump import DumpError
 from gateway.wiki.dumps.importer import Importer, ImportOptions, ImportProgress, ImportReport, origin_of
+from gateway.wiki.folder.importer import import_folder
 from gateway.wiki.sites import UNKNOWN_ADDRESS, page_address
 
 _FOLDER = "imports"
 
 
 @click.command("import-wiki")
-@click.argument("source", metavar="FILE|URL")
+@click.argument("source", metavar="FILE|URL|FOLDER")
 @click.option(
     "--namespace",
     "namespaces",
@@ -38,7 +39,14 @@ _FOLDER = "imports"
     multiple=True,
     help="Number of a namespace to import; may be repeated. Default: 0 (articles).",
 )
-@click.option("--prune", is_flag=True, help="Remove pages of this wiki that the export no longer contains.")
+@click.option("--prune", is_flag=True, help="Remove pages of this wiki that the source no longer contains.")
+@click.option("--name", help="Name of a folder's wiki. Default: the folder's own.")
+@click.option(
+    "--language",
+    default="en",
+    show_default=True,
+    help="Which of a folder's files to take that exist in several languages (intro.de.html, intro.en.html).",
+)
 @click.option("--quiet", is_flag=True, help="Print only errors.")
 @json_option
 @with_local
@@ -46,14 +54,16 @@ def import_wiki(
     source: str,
     namespaces: tuple[int, ...],
     prune: bool,
+    name: str | None,
+    language: str,
     quiet: bool,
     as_json: bool,
     local: LocalOptions,
 ) -> None:
-    """Import a MediaWiki XML export (.xml, .gz, .bz2, .zst) into the local wiki.
+    """Import a MediaWiki XML export (.xml, .gz, .bz2, .zst) into the local wiki, or a folder of HTML or Markdown files.
 
     The server may be running. Run the same command again to resume an interrupted download or import. A newer
-    export of the same wiki updates only the pages that changed.
+    export of the same wiki, or a folder whose files changed, updates only the pages that changed.
     """
     settings = local.settings
     options = ImportOptions(frozenset(namespaces or (0,)), prune)
@@ -65,7 +75,17 @@ def import_wiki(
         stack.enter_context(locked(folder / "lock", _busy()))
         path, download = _local(source, settings, bar)
         database = stack.enter_context(opened_database(settings.database_path))
-        report = _import(database, path, source, options, bar, download)
+        if path.is_dir():
+            report = import_folder(
+                database,
+                path,
+                name=name or path.resolve().name,
+                language=language,
+                prune=prune,
+                on_progress=bar.imported,
+            )
+        else:
+            report = _import(database, path, source, options, bar, download)
         others = database.read_sync(lambda connection: other_origins(connection, origin_of(report.site)))
     seconds = time.monotonic() - started
     if as_json:
@@ -217,8 +237,7 @@ def _notices(report: ImportReport, settings: WikiSettings, others: Mapping[str, 
         )
     if not settings.page_url and not address:
         found.append(
-            f"citations link to {UNKNOWN_ADDRESS}, because the export does not say where the wiki is: "
-            "set wiki.page_url"
+            f"citations link to {UNKNOWN_ADDRESS}, because nothing says where the wiki is: set wiki.page_url"
         )
     for origin, count in others.items():
         found.append(

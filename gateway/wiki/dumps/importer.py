@@ -6,11 +6,8 @@ is parsed and extracted: SQLite releases the GIL, so this uses two cores.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from functools import partial
-from typing import TypeVar
 
 import apsw
 import msgspec
@@ -23,6 +20,7 @@ from gateway.store.wiki import pages as store
 from gateway.wiki.dumps.batch import Counts, plan
 from gateway.wiki.dumps.compressed import DumpFile
 from gateway.wiki.dumps.dump import DumpError, DumpPage, DumpParser, SiteInfo
+from gateway.wiki.dumps.writer import Writer
 from gateway.wiki.ingest import Item, put
 from gateway.wiki.sample.loader import replace_sample
 from gateway.wiki.sites import named_site, put_site
@@ -32,12 +30,6 @@ _STATE = "import"
 # Limits of a batch: storing it holds the writer lock for a fraction of a second.
 _BATCH_PAGES = 256
 _BATCH_CHARACTERS = 512 * 1024
-# SQLite's writer lock has no queue: a waiting process polls every 100 ms. So the import regularly pauses for longer
-# than that; the pauses overlap with extraction.
-_WRITING_SECONDS = 0.75
-_PAUSE_SECONDS = 0.12
-
-T = TypeVar("T")
 
 
 class ImportOptions(Struct, frozen=True):
@@ -93,7 +85,7 @@ class Importer:
         self._sample_is_gone = False
         self._site_is_stored = False
         self._job = ""
-        self._paused_at = 0.0
+        self._writer = Writer(database)
 
     def run(self, dump: DumpFile) -> ImportReport:
         """Import the whole dump. Raises DumpError for a bad file; the pages before the fault are stored.
@@ -175,16 +167,8 @@ class Importer:
         self._counts.add(counts)
         state = _State(self._job, pages[-1].number, self._counts)
         self._pending = self._pool.submit(
-            self._write, lambda connection: self._store(connection, items, parser.site, titles, state)
+            self._writer.write, lambda connection: self._store(connection, items, parser.site, titles, state)
         )
-
-    def _write(self, fn: Callable[[apsw.Connection], T]) -> T:
-        """Run a transaction, and sometimes pause so that others can write."""
-        result = self._database.write_sync(fn)
-        if time.monotonic() - self._paused_at > _WRITING_SECONDS:
-            time.sleep(_PAUSE_SECONDS)
-            self._paused_at = time.monotonic()
-        return result
 
     def _store(
         self, connection: apsw.Connection, items: list[Item], site: SiteInfo, titles: list[str], state: _State
@@ -211,22 +195,12 @@ class Importer:
     def _finish(self, dump: DumpFile, parser: DumpParser) -> None:
         if self._options.prune:
             self._report(dump.size, parser, "removing what is gone")
-            self._prune(origin_of(parser.site))
+            self._counts.removed += self._writer.prune(origin_of(parser.site))
         if self._counts.changed:
             self._report(dump.size, parser, "tidying the search index")
-            for index in range(sql.INDEX_COUNT):
-                more = self._write(partial(sql.tidy, index=index, first=True))
-                while more:
-                    more = self._write(partial(sql.tidy, index=index, first=False))
+            self._writer.tidy()
         self._forget()
 
-    def _prune(self, origin: str) -> None:
-        after, count = 0, 1
-        while count:
-            after, count = self._write(partial(sql.delete_unseen, origin=origin, after=after))
-            self._counts.removed += count
-
     def _forget(self) -> None:
-        while self._write(sql.forget_seen):
-            pass
+        self._writer.forget_seen()
         self._database.write_sync(lambda connection: store.drop_state(connection, _STATE))

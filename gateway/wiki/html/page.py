@@ -12,7 +12,7 @@ from gateway.wiki.scripts import LOWERED, LOWERED_END, RAISED, RAISED_END, witho
 from gateway.wiki.source import Section
 
 # Increment when the same HTML gives other sections: pages cached before are fetched again.
-VERSION = 3
+VERSION = 4
 
 _BLOCKS = frozenset(
     {
@@ -97,8 +97,8 @@ class _Reader:
             lines.add_mark(_SCRIPTS[element.name][0])
         elif _is_tex(element):
             lines.add_mark(TEX)
-        elif self._anchor == "" and "mw-headline" in element.classes:
-            self._anchor = element.attributes.get("id", "")
+        elif self._anchor == "" and (element.name == "a" or "mw-headline" in element.classes):
+            self._anchor = element.attributes.get("id", "") or element.attributes.get("name", "")
 
     def close(self, element: Tag) -> None:
         name, lines = element.name, self._tables.lines

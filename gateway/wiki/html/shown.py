@@ -14,7 +14,8 @@ _HIDDEN_TAGS = frozenset(
         "nav", "noscript", "object", "script", "select", "style", "svg", "template", "textarea", "title", "video",
     }
 )  # fmt: skip
-# Classes that templates and MediaWiki itself put on everything around an article's text.
+# Classes that templates and MediaWiki itself put on everything around an article's text; the last line has those of
+# DocBook, Sphinx and Texinfo.
 _HIDDEN_CLASSES = frozenset(
     """
     ambox authority-control boilerplate catlinks cmbox dablink dmbox fmbox gallery gallerybox hatnote imbox infobox
@@ -23,6 +24,7 @@ _HIDDEN_CLASSES = frozenset(
     mw-references-wrap navbar navbox navbox-styles noprint notice ombox portal portalbox printfooter reference
     references reflist rellink sidebar side-box sistersitebox sister-box stub succession-box template-fact thumb
     tmbox toc vertical-navbox
+    breadcrumb breadcrumbs headerlink nav-panel navfooter navheader sphinxsidebar
     """.split()  # noqa: SIM905 - a list of quoted words is harder to read
 )
 _HIDDEN_STYLE = re.compile(r"display\s{0,8}:\s{0,8}none", re.IGNORECASE)

@@ -1,0 +1,127 @@
+"""The files of a folder that become pages, in one language, with a title for each."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from msgspec import Struct
+
+from gateway.wiki.wikitext.protect import decode_entities
+
+HTML = frozenset({".html", ".htm", ".xhtml"})
+MARKDOWN = frozenset({".md", ".markdown"})
+MAX_BYTES = 4 * 1024 * 1024  # as for a page of an export
+_HEAD_BYTES = 64 * 1024  # where a title is looked for
+
+# ``intro.de.html`` beside ``intro.en.html``, as Apache's content negotiation has them.
+_LANGUAGE = re.compile(r"(.+)\.([a-z]{2}(?:[_-][A-Za-z]{2,4})?)")
+_TITLE = re.compile(r"<title[^<>]*>([^<]*)</title>", re.IGNORECASE)
+_HEADING = re.compile(r"<h([1-6])[^<>]*>(.{0,2000}?)</h\1\s*>", re.IGNORECASE | re.DOTALL)
+_TAG = re.compile(r"<[^<>]*>")
+_MARKDOWN_HEADING = re.compile(r"^#{1,6}[ \t]+(\S.*)$|^(\S.*)\r?\n(?:=+|-{3,})[ \t]*$", re.MULTILINE)
+_CHARSET = re.compile(rb"charset\s*=\s*[\"']?([\w-]+)", re.IGNORECASE)
+# What a manual is generated with puts in front of headings. A number needs its dot: "3 ways" begins with none.
+_NUMBER = re.compile(
+    r"(?:(?:chapter|part|appendix)\s+[0-9A-Z]+[.:]\s*|(?:[0-9]+|[A-Z])(?:\.[0-9]+)*\.\s+|[A-Z]?[0-9]*(?:\.[0-9]+)+\s+)",
+    re.IGNORECASE,
+)
+_SITE = re.compile(r"\s+(?:[|–—·:]|::|-{1,2})\s+")
+
+
+class PageFile(Struct, frozen=True):
+    """A file with the title that its page gets, unique in the folder."""
+
+    path: Path
+    title: str
+
+
+def page_files(folder: Path, language: str) -> list[PageFile]:
+    """The pages of a folder, by path. Of files that exist in several languages, those in ``language``."""
+    paths = _in_language(sorted(_paths(folder)), language)
+    heads = [_names(path) for path in paths]
+    ends = Counter(_SITE.split(name)[-1] for name, _ in heads if _SITE.search(name))
+    often = Counter(name for name, _ in heads)
+    wanted = []
+    for path, (name, heading) in zip(paths, heads, strict=True):
+        parts = _SITE.split(name)
+        if len(parts) > 1 and ends[parts[-1]] > max(2, len(paths) // 2):  # the site's own name
+            name = name[: name.rindex(parts[-1])].rstrip(" |–—·:-")
+        if often[name] > 1 and heading:
+            name = heading
+        wanted.append(unnumbered(name) or heading or path.stem)
+    return _unique(folder, paths, wanted)
+
+
+def read_text(path: Path) -> str:
+    """The file's text by its own declaration of the encoding, UTF-8, or else Windows-1252."""
+    data = path.read_bytes()
+    declared = _CHARSET.search(data, 0, 2048)
+    for encoding in ("utf-8-sig", declared[1].decode() if declared else "cp1252"):
+        try:
+            return data.decode(encoding)
+        except (UnicodeDecodeError, LookupError):
+            continue
+    return data.decode("cp1252", "replace")
+
+
+def unnumbered(heading: str) -> str:
+    """A heading without the number of its chapter or section."""
+    number = _NUMBER.match(heading)
+    return heading[number.end() :] if number and number.end() < len(heading) else heading
+
+
+def _paths(folder: Path) -> Iterator[Path]:
+    """Files with a known ending; links and hidden ones are left out."""
+    for top, folders, files in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        for name in files:
+            path = Path(top, name)
+            if path.suffix.lower() in HTML | MARKDOWN and not name.startswith(".") and not path.is_symlink():
+                yield path
+
+
+def _in_language(paths: list[Path], language: str) -> list[Path]:
+    versions: dict[Path, dict[str, Path]] = defaultdict(dict)
+    for path in paths:
+        match = _LANGUAGE.fullmatch(path.stem)
+        if match:
+            versions[path.with_name(match[1] + path.suffix)][match[2].lower()] = path
+    dropped = set()
+    for plain, found in versions.items():
+        if len(found) > 1 or plain in paths:
+            kept = found.get(language.lower(), plain if plain in paths else None)
+            dropped |= {path for path in (plain, *found.values()) if path != kept}
+    return [path for path in paths if path not in dropped]
+
+
+def _names(path: Path) -> tuple[str, str]:
+    """The title that the file states, or its first heading, and the first heading."""
+    with path.open("rb") as file:
+        text = file.read(_HEAD_BYTES).decode("utf-8", "replace")
+    if path.suffix.lower() in MARKDOWN:
+        found = _MARKDOWN_HEADING.search(text)
+        heading = _line((found[1] or found[2]).strip(" #*")) if found else ""
+        return heading, heading
+    title, first = _TITLE.search(text), _HEADING.search(text)
+    heading = _line(_TAG.sub("", first[2])) if first else ""
+    return (_line(title[1]) if title else "") or heading, unnumbered(heading)
+
+
+def _line(text: str) -> str:
+    return " ".join(decode_entities(text).split())[:200]
+
+
+def _unique(folder: Path, paths: Iterable[Path], wanted: list[str]) -> list[PageFile]:
+    often = Counter(title.casefold() for title in wanted)
+    found, taken = [], set()
+    for path, title in zip(paths, wanted, strict=True):
+        if often[title.casefold()] > 1:
+            title = f"{title} ({path.relative_to(folder).with_suffix('')})"
+        if title not in taken:
+            taken.add(title)
+            found.append(PageFile(path, title))
+    return found
