@@ -20,7 +20,7 @@ from msgspec import Struct
 from gateway.ask.checking.clean import REMOVED, without_links, without_markup
 from gateway.ask.checking.evidence import Backing, Evidence, Support, bare_claim, supporting
 from gateway.ask.checking.quotation import LEAST_POINT, Quotations, Quote
-from gateway.ask.checking.shown import header_of, quotations, without_cells, without_colon
+from gateway.ask.checking.shown import header_of, lines_of, quotations, without_cells, without_colon
 from gateway.ask.text.passages import CELLS
 from gateway.ask.text.sentences import FENCE, MARKER, Splitter, Unit, ends_in_initial
 from gateway.ask.text.words import content_words, features, is_babble, same_words
@@ -157,8 +157,13 @@ class AnswerChecker:
         self.answer = quotations(quotes, self._evidence)
 
     def _missing(self, cut: bool) -> str:
-        """The quotations behind an answer that lacks pages, or half of the steps, that are asked for."""
+        """What an answer lacks: the lines behind its colon, pages, or half of the steps that are asked for."""
         question = self._relevance.question
+        unfinished = MARKER.sub("", self.answer).rstrip().endswith(":") and not cut
+        if unfinished and (quote := self._relevance.behind(self._given)) is not None:
+            text = "\n" + "\n".join(lines_of(quote))
+            self.answer += text
+            return text
         if (question.lists or self._relevance.compared) and len(self.quotes) > 1 and not cut:
             self.quotes = [quote for quote in self.quotes if quote.n not in self.cited]
             return self._quoted(self.quotes)
@@ -188,7 +193,7 @@ class AnswerChecker:
             or support.statement in lines
             or (
                 self._relevance.score(n, support.statement) >= self._least
-                and (not self.quotes or self._relevance.has_kind(support.statement, n))
+                and self._relevance.has_kind(support.statement, n)
             )
             for n, support in checked.pages.items()
         )

@@ -151,7 +151,7 @@ _WHY = re.compile(r"\bwhy\b|\breasons?\b|\b(?:tại|vì) sao\b|\bwarum\b|\bpourq
 # Several pages may answer: "Which languages are …?", "languages made by …", "name three …"
 _LISTS = re.compile(
     r"\A\W*(?:(?:can you |please )?(?:list|name)\b|(?:which|what) (?:(?!is|was|does|has|this)\w+ ){0,2}?"
-    r"(?!(?:is|was|does|has|this)\b)\w{2,}s (?!is\b|does\b|was\b|has\b)"
+    r"(?!(?:is|was|does|has|this)\b)\w{2,}s (?!(?:is|does|was|has|me|us|you|the|an?|my|your|it|how|what|who)\b)"
     r"|(?:(?:some|other|examples? of) )?(?!this|does|what)\w{3,}s (?:made|created|written|designed|based|named|"
     r"invented|with|that|by)\b)",
     re.I,
@@ -187,6 +187,7 @@ class ReadQuestion(Struct, frozen=True):
     names: dict[str, str]  # with the words that they are the stems of
     words: frozenset[str]
     kind: Kind | None
+    by_person: bool  # it asks for a thing by a person: "which file tells who wrote it"
     native: bool  # it is in English or in the pages' language
     counts: str  # the stem of what it asks the number of, or ""
     price: frozenset[str]  # the stem of the word that asks for one
@@ -239,6 +240,7 @@ def read_question(text: str, known: frozenset[str], ordinary: frozenset[str]) ->
         names,
         frozenset(words),
         kind,
+        kind is None and _RELATIVE_WHO.match(text) is not None,
         native,
         counts,
         frozenset(meaning([stem(price[1])])) if (price := _PRICE.search(text)) else frozenset(),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from itertools import takewhile
 
 import msgspec
@@ -145,6 +145,16 @@ class Quotations(Relevance):
             default=0.0,
         )
 
+    def behind(self, given: Set[str]) -> Quote | None:
+        """One of the ``given`` statements, with the lines that it introduces."""
+        for index, passage in enumerate(self._evidence.passages):
+            for at, each in enumerate(passage.statements):
+                if each.text in given and introduces(each.text, "list"):
+                    quote = self._quote(index, at, at + 1)
+                    if quote.lines:
+                        return quote
+        return None
+
     def _with_context(self, quote: Quote) -> Quote:
         """The sentences with the rest of their paragraph, unless the question asks for a single thing."""
         passage = self._evidence.passages[quote.passage]
@@ -196,7 +206,7 @@ class Quotations(Relevance):
 
     def _asks_for_another(self, heading: str) -> bool:
         """Whether a heading is a question for another kind of thing: how fast one may drive, not with which licence."""
-        kinds = self.question.kind, kind_of(heading)
+        kinds = "person" if self.question.by_person else self.question.kind, kind_of(heading)
         return asks(heading) and kinds[0] != kinds[1] and (None in kinds or "person" in kinds)
 
     def _is_other_row(self, index: int) -> bool:

@@ -20,6 +20,7 @@ from gateway.ask.text.passages import CELLS
 from gateway.ask.text.synonyms import PAID_FOR, measured, synonymous
 from gateway.ask.text.wording import row_signs
 from gateway.ask.text.words import asks_more, asks_the_same, common_stems, content_words, features
+from gateway.base.stems import stem
 
 # The share of its words that a question must have in a passage, beside names and title; where the title is not in the
 # question, the share of its words, and of their weights.
@@ -57,6 +58,9 @@ _CLAUSE_OF_TIME = re.compile(
     r"|never|khi|trước|sau)\b",
     re.I,
 )
+# Verbs that say little about what is asked for, and what their weight is multiplied with.
+_PLAIN_VERBS = frozenset(map(stem, "use used need have do make made come put see want help happen".split()))  # noqa: SIM905
+_VERB_SHARE = 0.3
 _NONE = re.compile(r"\b(?:infinite(?:ly)?|unlimited|single|no|none|both)\b", re.I)
 _VERBS = frozenset(SAME_AS.values())
 DEFINED = re.compile(
@@ -190,6 +194,7 @@ class Relevance:
         size = len(self._every)
         return {
             word: math.log(1.0 + (size - holding[word] + 0.5) / (holding[word] + 0.5))
+            * (_VERB_SHARE if word in _PLAIN_VERBS and len(self.question.words) > 1 else 1.0)
             for word in self.question.words
         }
 

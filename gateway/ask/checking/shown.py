@@ -29,12 +29,15 @@ def _quotation(quote: Quote, evidence: Evidence) -> str:
     headed = asks(passage.heading) or (quote.lines and not said)
     under = f' under "{heading}"' if heading and headed else ""
     text = f'The page "{_plain(evidence.names[quote.n])}" says{under}:{said}'
+    return "\n".join([text, *lines_of(quote)])
+
+
+def lines_of(quote: Quote) -> list[str]:
+    """The lines of a quotation: code in a fence, each line of a list with its marker."""
     lines = [without_links(without_markup(visible(each.text), True), (), True) for each in quote.lines]
     if lines and quote.lines[0].kind == "code":
-        lines = ["```", *lines, "```"]
-    elif quote.lines:
-        lines = [line + mark for line in lines]
-    return "\n".join([text, *lines])
+        return ["```", *lines, "```"]
+    return [f"{line} [{quote.n}]" for line in lines]
 
 
 def without_cells(line: str, header: str = "") -> str:
@@ -45,7 +48,7 @@ def without_cells(line: str, header: str = "") -> str:
     first = first.rstrip(".") or first
     columns = header.split(CELLS)[1:]
     if len(others) < _LEAST_NAMED_CELLS or len(columns) != len(others) or line == header:
-        return f"{first}: {', '.join(others)}"
+        return f"{first}: {', '.join(cell.strip() for cell in others if cell.strip(' |…'))}"
     named = zip(columns, others, strict=True)
     return f"{first} – {'; '.join(f'{column}: {cell}' for column, cell in named if cell.strip())}"
 

@@ -92,9 +92,7 @@ def _unit_end(text: str, start: int, line_only: bool, final: bool) -> int | None
     limit = len(text) if newline < 0 else newline
     if not line_only:
         for match in _END.finditer(text, start, limit):
-            if _is_no_end(text, start, match) or (
-                _CLOSED.fullmatch(match[0]) and _GOES_ON.match(text, match.end())
-            ):
+            if _is_no_end(text, start, match) or _goes_on(text, match):
                 continue
             if final or newline >= 0 or not _UNFINISHED_MARKER.match(text, match.end()):
                 return match.end()
@@ -102,6 +100,16 @@ def _unit_end(text: str, start: int, line_only: bool, final: bool) -> int | None
     if newline >= 0:
         return start + len(text[start:newline].rstrip())
     return start + len(text[start:].rstrip()) if final else None
+
+
+def _goes_on(text: str, match: re.Match[str]) -> bool:
+    """Whether the sentence goes on in lower case behind a quotation, or behind "etc."."""
+    if _GOES_ON.match(text, match.end()) is None:
+        return False
+    return (
+        _CLOSED.fullmatch(match[0]) is not None
+        or text[max(0, match.start() - 3) : match.start()].casefold() == "etc"
+    )
 
 
 def ends_in_initial(text: str) -> bool:

@@ -14,7 +14,7 @@ _IMAGE = re.compile(r"!\[[^\[\]]*\]\([^()]*\)")
 _LINK = re.compile(r"\[([^\[\]]+)\](?:\([^()]*\)|\[[^\[\]]*\])")
 _EMPHASIS = re.compile(r"(\*\*|__)(?=\S)(.+?)(?<=\S)\1|(?<![\w*])([*_])(?=\S)([^*_]+?)(?<=\S)\3(?![\w*])")
 _CODE = re.compile(r"`([^`]+)`")
-_BULLET = re.compile(r"([ \t]*)[*+][ \t]+")
+_BULLET = re.compile(r"\A([ \t]*)[*+][ \t]+")
 _FRONT = re.compile(r"\A---\r?\n.*?\n---[ \t]*(?:\n|\Z)", re.DOTALL)
 
 

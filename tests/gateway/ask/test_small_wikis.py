@@ -41,6 +41,35 @@ THEFT = page(
     "Phones", "Everybody has a phone.", ("Stolen or lost", "1. Ring the provider.\n2. Tell the police.")
 )
 
+TOWN = page(
+    "Elm", "The mayor of Elm gives quests.", ("Hall", "The town hall is open. The smith, Orsk, works there.")
+)
+LEADERS = page(
+    "Leadership",
+    "Jo Bell led the project from April 2003 until April 2005.",
+    ("Names", "The names were chosen by Al Poe who was, at the time, the project leader."),
+    ("Releases", "Version 2 Slink (March 1999): Named for the slinky-dog in the movie."),
+)
+PORTS = page(
+    "Voice",
+    "Voice uses single sign-on.",
+    (
+        "Router",
+        "You need a router for voice chat. You should forward the following ports for Voice:\n- TCP 64738\n- UDP 64738",
+    ),
+)
+PACKAGES = page(
+    "Packages",
+    "",
+    (
+        "Who made the software?",
+        "Authors of a package are listed in the file COPYING. Others are in the control file.",
+    ),
+    ("How do I report a bug?", "Read the instructions for reporting bugs."),
+    ("Are there logs of bugs?", "A bug that is reported gets a number in a log."),
+)
+PHONE = page("Sync", "", ("With your phone", "This example uses DAVx5, which Fay supports."))
+
 
 async def answer(question: str, reply: str, *pages: Page) -> str:
     return (await Asked(Model("[]", reply), MemoryWiki(*pages)).ask(question)).answer
@@ -103,6 +132,10 @@ def test_what_is_quoted(question: str, pages: Page, quoted: str) -> None:
         ("Who is in charge of the hall?", "person"),
         ("Who is the data protection officer?", "person"),
         ("Who is Mia Berg?", None),
+        ("What is the name of the mayor?", "name"),
+        ("what's the name of our cat", "name"),
+        ("Which file tells who wrote it?", None),
+        ("Which club was it and who founded it?", "person"),
     ],
 )
 def test_the_kind_of_thing_that_is_asked_for(question: str, kind: str | None) -> None:
@@ -128,6 +161,59 @@ def test_an_item_of_a_list_says_nothing_about_another() -> None:
 async def test_a_sentence_beside_the_point_is_no_answer_where_the_pages_have_none() -> None:
     assert (
         await answer("How many windows do the warm rooms have?", "The rooms are warm. [1]", HOUSE) == REFUSAL
+    )
+
+
+@pytest.mark.parametrize("question", ["What is the name of the mayor?", "what's the name of the hall"])
+def test_a_name_stands_near_what_bears_it(question: str) -> None:
+    assert not any(quote.clear or quote.near for quote in relevance(question, TOWN).quotes())
+
+
+def test_a_name_that_stands_near_is_told() -> None:
+    (quote,) = relevance("What is the name of the smith?", TOWN).quotes()
+    assert quote.clear and quote.statements == ("The smith, Orsk, works there.",)
+
+
+@pytest.mark.parametrize(
+    ("question", "quoted"),
+    [
+        ("who was the leader in 2005", "Jo Bell led the project from April 2003 until April 2005."),
+        ("How long was Jo Bell in charge?", "Jo Bell led the project from April 2003 until April 2005."),
+        (
+            "Which toy is Slink named after?",
+            "Version 2 Slink (March 1999): Named for the slinky-dog in the movie.",
+        ),
+    ],
+)
+def test_leaders_and_namesakes(question: str, quoted: str) -> None:
+    (quote,) = relevance(question, LEADERS).quotes()
+    assert quote.clear and quote.statements == (quoted,)
+
+
+def test_who_was_the_leader_is_not_who_is() -> None:
+    assert not any(quote.clear for quote in relevance("Who is the current project leader?", LEADERS).quotes())
+
+
+async def test_a_paragraph_is_quoted_with_the_list_that_it_introduces() -> None:
+    said = await answer("Which ports do I need for voice?", REFUSAL, PORTS)
+    assert said.endswith("ports for Voice: [1]\n- TCP 64738 [1]\n- UDP 64738 [1]")
+
+
+async def test_an_answer_that_ends_in_a_colon_gets_its_list() -> None:
+    said = await answer(
+        "Which ports do I need for voice?", "You should forward the following ports for Voice: [1]", PORTS
+    )
+    assert said.endswith("ports for Voice: [1]\n- TCP 64738 [1]\n- UDP 64738 [1]")
+
+
+def test_which_file_and_not_who() -> None:
+    (quote,) = relevance("Which file tells me who wrote a package?", PACKAGES).quotes()
+    assert quote.statements[0] == "Authors of a package are listed in the file COPYING."
+
+
+async def test_digits_in_a_word_are_no_number() -> None:
+    assert (
+        await answer("what is the phone number of support?", "This example uses DAVx5. [1]", PHONE) == REFUSAL
     )
 
 

@@ -1,0 +1,98 @@
+"""Which files of a folder become pages, and what their titles are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gateway.wiki.folder.files import page_files, read_text, unnumbered
+
+
+def write(folder: Path, **files: str) -> None:
+    for name, text in files.items():
+        path = folder / name.replace("__", "/").replace("_", ".")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+def titles(folder: Path, language: str = "en") -> dict[str, str]:
+    return {str(each.path.relative_to(folder)): each.title for each in page_files(folder, language)}
+
+
+def html(title: str, heading: str = "") -> str:
+    return f"<html><head><title>{title}</title></head><body><h1>{heading}</h1><p>x</p></body></html>"
+
+
+def test_one_language_of_each_page(tmp_path: Path) -> None:
+    for name in ("intro.de.html", "intro.en.html", "intro.fr.html", "only.fr.html", "v2.5.html", "news.html"):
+        (tmp_path / name).write_text(html(name))
+    (tmp_path / "news.de.html").write_text(html("Neues"))
+    assert list(titles(tmp_path)) == ["intro.en.html", "news.html", "only.fr.html", "v2.5.html"]
+    assert list(titles(tmp_path, "de")) == ["intro.de.html", "news.de.html", "only.fr.html", "v2.5.html"]
+
+
+def test_links_hidden_files_and_other_kinds_are_left_out(tmp_path: Path) -> None:
+    write(tmp_path, a_html=html("A"), sub__b_md="# B", sub__c_css="x", d_txt="x")
+    (tmp_path / "e.html").symlink_to(tmp_path / "a.html")
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git" / "f.html").write_text(html("F"))
+    assert titles(tmp_path) == {"a.html": "A", "sub/b.md": "B"}
+
+
+def test_titles_lack_the_sites_name_and_numbers(tmp_path: Path) -> None:
+    names = ("1. Start", "2. Middle", "Chapter 3. End", "3 ways to go - fast")
+    for number, name in enumerate(names):
+        (tmp_path / f"{number}.html").write_text(html(f"{name} | The Manual"))
+    assert list(titles(tmp_path).values()) == ["Start", "Middle", "End", "3 ways to go - fast"]
+
+
+def test_a_title_that_all_pages_have_is_no_title(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        a_html=html("Manual", "1.2 <i>Up</i> &amp; down"),
+        b_html=html("Manual", "Over"),
+        c_html="<p>no title</p>",
+        d_md="Text\n\nRight\n=====\n",
+        sub__c_html=html("Over"),
+    )
+    assert titles(tmp_path) == {
+        "a.html": "Up & down",
+        "b.html": "Over (b)",
+        "c.html": "c",
+        "d.md": "Right",
+        "sub/c.html": "Over (sub/c)",
+    }
+
+
+@pytest.mark.parametrize(
+    ("heading", "without"),
+    [
+        ("9.2. Must I stop?", "Must I stop?"),
+        ("A.1. What is it?", "What is it?"),
+        ("Appendix B. Keys", "Keys"),
+        ("F.3 Why?", "Why?"),
+        ("4.13.2. October 2000: Pools", "October 2000: Pools"),
+        ("3 ways", "3 ways"),
+        ("A story", "A story"),
+        ("2001. ", "2001. "),
+        ("Partly cloudy", "Partly cloudy"),
+    ],
+)
+def test_numbers_of_headings(heading: str, without: str) -> None:
+    assert unnumbered(heading) == without
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        "\ufeffé".encode(),
+        "é".encode(),
+        b'<meta charset="iso-8859-1">\xe9',
+        b"\xe9",
+        b'<meta charset="nonsense">\xe9',
+    ],
+)
+def test_encodings(tmp_path: Path, data: bytes) -> None:
+    (tmp_path / "a.html").write_bytes(data)
+    assert read_text(tmp_path / "a.html").endswith("é")
