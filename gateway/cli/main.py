@@ -51,7 +51,9 @@ COMMANDS = {
     "generate": _Entry("generate", "generate", "Run one prompt, once or N times."),
     "pull": _Entry("hub.pull", "pull", "Download a model."),
     "models": _Entry("models", "models", "List known and installed models, or switch to another."),
-    "import-wiki": _Entry("imports.wiki", "import_wiki", "Fill the wiki from a MediaWiki export."),
+    "import-wiki": _Entry(
+        "imports.wiki", "import_wiki", "Fill the wiki from a MediaWiki export or a folder."
+    ),
     "context": _Entry("context.command", "context", "Understand a codebase: callers, impact, outline."),
     "doctor": _Entry("doctor.command", "doctor", "Check what this machine can run."),
     "bench": _Entry("bench", "bench", "Measure a server's speed."),

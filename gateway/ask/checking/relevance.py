@@ -38,7 +38,7 @@ _YEAR = re.compile(
     r"(?<![0-9])(?:1[0-9]|20)[0-9]{2}(?![0-9])|\b(?:AD|BCE?|CE) [0-9]{1,4}\b|\b[0-9]{1,5} ?(?:AD|BCE?|CE)\b"
 )
 _NUMBER = re.compile(
-    r"(?<![^\W\d_])[0-9]|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|"
+    r"(?<![^\W\d_])[0-9]|\b(?:zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|"
     r"twenty|thirty|fou?rty|fifty|sixty|seventy|eighty|ninety|dozen|hundred|thousand|million|[0-9]+(?:st|nd|rd|th)|"
     r"third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|"
     r"một|hai|ba|bốn|sáu|bảy|tám|chín|mười)\b",

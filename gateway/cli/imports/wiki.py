@@ -203,13 +203,17 @@ def _report_text(report: ImportReport, source: str, seconds: float) -> str:
         ["added", str(counts.added)],
         ["updated", str(counts.updated)],
         ["unchanged", str(counts.unchanged)],
-        ["redirects", f"{counts.redirects}, {counts.redirects_changed} of them new or changed"],
-        ["in other namespaces", str(counts.other_namespaces)],
-        ["not wikitext", str(counts.not_wikitext)],
-        ["text deleted", str(counts.deleted)],
         ["failed", str(counts.failed)],
         ["removed", str(counts.removed)],
     ]
+    if counts.redirects:
+        rows.append(["redirects", f"{counts.redirects}, {counts.redirects_changed} of them new or changed"])
+    left_out = {
+        "in other namespaces": counts.other_namespaces,
+        "not wikitext": counts.not_wikitext,
+        "text deleted": counts.deleted,
+    }
+    rows += [[name, str(count)] for name, count in left_out.items() if count]
     lines = [
         f"{name or source}: {read} pages read in {seconds:.1f} s"
         + (f", {report.resumed_after} of them by an earlier run" if report.resumed_after else ""),
