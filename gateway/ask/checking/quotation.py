@@ -39,6 +39,7 @@ _LONGEST, _LONGEST_LIST = 400, 1000  # characters of a quotation
 _LEAST_WORDS = 4  # of a sentence
 _BEGINNING = 4  # words of a statement, one of which is what it is about
 
+_REFERS = re.compile(r"(?:this|it|these|they|that) (?!is\b)[a-z]+", re.I)
 _ITEM_NUMBER = re.compile(r"\s*([0-9]+)[.)]")
 _DENIES = re.compile(r"\b(?:not|cannot|never|\w+n['’]t|không|chưa)\b", re.I)
 _TERM = re.compile(r"\s*[-*•] [^:.]{2,60}: \S")
@@ -174,6 +175,7 @@ class Quotations(Relevance):
         lines = quote.lines
         if not lines and introduces(statements[end - 1].text, "list"):
             lines = _lines(statements, end - 1, end, self.question.code or self.question.how_to)
+            end -= not lines and end > quote.start + len(quote.statements)
         before = tuple(each.text for each in statements[start : quote.start])
         after = tuple(each.text for each in statements[quote.start + len(quote.statements) : end])
         words = passage.context.union(*(each.words for each in statements[start:end]))
@@ -285,6 +287,9 @@ class Quotations(Relevance):
         # The items of a list are told apart: one without the question's words says nothing about them.
         whole_passage = not sought or bool(said) or statements[start].kind != "list" or start == end
         clear = signed or len(said) >= (_LEAST_CLEAR if sure else _LEAST_CLEAR_UNKNOWN) * len(sought)
+        # "This turns off the feature": what does, no sentence before it tells.
+        led = start > 0 and statements[start - 1].kind == "prose"
+        clear = clear and (every_word or led or _REFERS.match(text) is None)
         return Quote(
             passage.n,
             passage.section,

@@ -217,6 +217,20 @@ async def test_digits_in_a_word_are_no_number() -> None:
     )
 
 
+def test_this_without_what_it_refers_to_is_no_answer() -> None:
+    box = page("Networks", "A box has a name.", ("Privacy", "This turns off the privacy feature."))
+    assert not any(quote.clear for quote in relevance("How do I turn off the box?", box).quotes())
+    radio = page("Networks", "A box has a name.", ("Radio", "Press the red key. This turns off the radio."))
+    assert relevance("How do I turn off the radio?", radio).quotes()[0].clear
+
+
+def test_a_list_that_is_too_long_to_quote_is_not_announced() -> None:
+    lines = "\n".join(f"- way number {number} to read them on the screen or on paper" for number in range(40))
+    bugs = page("Bugs", f"Read the instructions for reporting bugs. They are in one of many places:\n{lines}")
+    (quote,) = relevance("What are the instructions for reporting bugs?", bugs).quotes()
+    assert quote.statements == ("Read the instructions for reporting bugs.",)
+
+
 def test_words_of_another_region() -> None:
     assert as_in_one_region("Dưa chuột bị đắng") == "dưa leo bị đắng"
     assert as_in_one_region("email by laptop") == "email by laptop"
