@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from gateway.config.settings import MemorySettings
 from gateway.inference.interface import Inference
+from gateway.memory.answers.copies import without_copies
 from gateway.memory.answers.recited import without_recited
 from gateway.memory.compose import (
     Composition,
@@ -160,9 +161,10 @@ class ContextBuilder:
         )
         messages = await self._count_lines(conversation, messages)
         asked = next((m.text for m in reversed(messages) if m.role == "user" and not m.failed), "")
-        # Their form alone makes small models invent what the user has said.
+        # Small models go on in the form of a quote, and in the words of a reply that they have repeated.
         small = parts.served.current.small and not compacting
-        spoken = without_recited(messages) if small else messages
+        told = without_recited(messages) if small else messages
+        spoken = without_copies(told) if small else told
         offers = [await source(conversation, asked) for source in self._sources]
         extra = [block for offer in offers for block in offer.blocks]
         character = await self._character(parts, conversation)
@@ -190,7 +192,10 @@ class ContextBuilder:
             verbatim=at_least,
             left_out=[
                 *_folded(reflected),
-                *_answered(len(messages) - len(spoken)),
+                *_dropped(len(messages) - len(told), "answered from what is stored, for a small model"),
+                *_dropped(
+                    len(told) - len(spoken), "replies that a small model repeated, and what they answer"
+                ),
                 *character.left_out,
                 *(left for offer in offers for left in offer.left_out),
             ],
@@ -306,8 +311,8 @@ def _folded(reflected: Sequence[Summary]) -> list[LeftOut]:
     return [LeftOut(span, "summarized, and part of the reflection")]
 
 
-def _answered(count: int) -> list[LeftOut]:
-    return [LeftOut(f"{count} messages", "answered from what is stored, for a small model")] if count else []
+def _dropped(count: int, why: str) -> list[LeftOut]:
+    return [LeftOut(f"{count} messages", why)] if count else []
 
 
 def _named(blocks: Sequence[Block], name: str) -> Block | None:

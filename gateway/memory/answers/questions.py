@@ -19,9 +19,9 @@ from gateway.memory.learning.wordings import SUBJECT_VI
 from gateway.store.memory.facts import Fact
 from gateway.store.stop_words import VIETNAMESE
 
-_LONGEST = 120  # characters of a question: a longer one says more than that
+LONGEST = 120  # characters of a question: a longer one says more than that
 _MOST = 3  # facts that one question means; of more, it means none in particular
-_LEAD = re.compile(
+LEAD = re.compile(
     rf"\W*(?:(?:{FILLERS})\W+)*"
     r"(?:(?:do|can|could) (?:you|u) (?:still |even |also )?(?:remember|recall|know|tell me|remind me)(?: of)?|"
     r"(?:any (?:idea|chance you (?:know|remember))|you (?:still )?(?:know|remember))|"
@@ -58,13 +58,13 @@ _AND_WHAT_I_SAID = re.compile(
     re.I,
 )
 # Advice, plans and knowledge of the world.
-_OTHERWISE = re.compile(
+OTHERWISE = re.compile(
     r"\b(?:should|shall|could|can|would|will|might|may|must|if|because|recommend|suggest|think|mean|tomorrow|"
     r"we know|(?<!like )(?<!love )(?<!enjoy )doing|going|happen\w*|wrong|right|better|best|good|you|your|nên|nếu|khi|"
     rf"{_YOU_VI})\b",
     re.I,
 )
-_ASKED = re.compile(
+ASKED = re.compile(
     r"['’]s\b|\b(?:what (?:time|day|date)|how (?:much|many|long|tall)|"
     r"(?:who|what|when|where|how)s?|which|again|exactly|called|named?|names|"
     r"remember|recall|know|tell|remind|still|got|get|doing|"
@@ -74,7 +74,7 @@ _ASKED = re.compile(
 )
 _NAME = re.compile(r"\b(?:names?|tên|who am i|tôi là ai|mình là ai)\b", re.I)
 # What a question of a place, a time, a number or a person asks for is in a statement that has one.
-_KINDS = (
+KINDS = (
     (
         re.compile(r"\bwhere\b|(?<!\w)đâu(?!\w)", re.I),
         re.compile(r"\b(?:in|at|near|from|to|on|ở|tại|từ)\b(?! ?[0-9])", re.I),
@@ -84,7 +84,8 @@ _KINDS = (
             r"\bwhen\b|\bwhat (?:time|day|date)\b|(?<!\w)(?:khi nào|bao giờ|ngày nào|mấy giờ)(?!\w)", re.I
         ),
         re.compile(
-            rf"\b(?:at|by|on|in|from|since|until|lúc|ngày|vào|năm) [0-9]|[0-9](?:[:/h]| ?[ap]m\b)|"
+            rf"\b(?:at|by|on|from|since|until|lúc|ngày|vào|năm) (?:the )?[0-9]|[0-9](?:[:/h]| ?[ap]m\b)|"
+            r"\bin (?:(?:19|20)[0-9]{2}\b|[0-9]+ (?:min|hour|day|week|month|year))|"
             rf"[0-9](?:st|nd|rd|th)?(?: of)? {MONTH}|{MONTH} [0-9]|"
             r"\b(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b|\b(?:thứ|chủ nhật|morning|evening|noon)\b",
             re.I,
@@ -193,9 +194,9 @@ class OwnQuestion(Struct, frozen=True):
 def own_question(asked: str) -> OwnQuestion | None:
     """The question about its writer that a message consists of; None if it is none."""
     said = asked.strip()
-    if not said or len(said) > _LONGEST or "\n" in said:
+    if not said or len(said) > LONGEST or "\n" in said:
         return None
-    lead = _LEAD.match(said)
+    lead = LEAD.match(said)
     rest = said[lead.end() :] if lead else said
     for pattern, plain in _PLAINER:
         rest = pattern.sub(plain, rest)
@@ -206,9 +207,9 @@ def own_question(asked: str) -> OwnQuestion | None:
     if not (_OWN.match(rest) or whether or remembered):
         return None
     rest = _AND_WHAT_I_SAID.sub(" my ", rest)
-    if _OTHERWISE.search(rest):
+    if OTHERWISE.search(rest):
         return None
-    words = content(_ASKED.sub(" ", rest))
+    words = content(ASKED.sub(" ", rest))
     if _NAME.search(rest) and words <= {"tên"}:
         return OwnQuestion(said, key="name")
     if _HOW_OLD.search(rest):
@@ -228,7 +229,7 @@ def recalled_answer(question: OwnQuestion, facts: Sequence[Fact]) -> str:
     fitting = [
         fact
         for fact in facts
-        if _is_of_kind(question.text, fact.text)
+        if of_kind(question.text, fact.text)
         and all(_is_about_theirs(words, said, fact.key.partition(":")[0]) for said in (fact.text, fact.quote))
     ]
     found = [fact for fact in fitting if words <= content(fact.text) | _key_words(fact.key)]
@@ -251,7 +252,7 @@ def told_in(question: OwnQuestion, message: str) -> str:
     for clause in plain_clauses(message):
         about = _about_writer(question.words, clause.text)
         writers = about if about is not None else writers and clause.follows
-        if writers and question.words <= content(clause.text) and _is_of_kind(question.text, clause.text):
+        if writers and question.words <= content(clause.text) and of_kind(question.text, clause.text):
             return clause.text
     return ""
 
@@ -291,8 +292,8 @@ def _about_writer(words: frozenset[str], clause: str) -> bool | None:
     return None if _WITHOUT_SUBJECT.match(said) else False
 
 
-def _is_of_kind(question: str, said: str) -> bool:
-    return all(says.search(said) for asks, says in _KINDS if asks.search(question))
+def of_kind(question: str, said: str) -> bool:
+    return all(says.search(said) for asks, says in KINDS if asks.search(question))
 
 
 def _agrees(question: OwnQuestion, fact: Fact) -> bool:

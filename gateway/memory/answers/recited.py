@@ -7,7 +7,8 @@ from itertools import pairwise
 
 from gateway.memory.answers.listed import OPENINGS as LISTS
 from gateway.memory.answers.listed import asks_for_tasks
-from gateway.memory.answers.questions import OPENINGS, own_question
+from gateway.memory.answers.questions import own_question
+from gateway.memory.answers.sought import ANSWERS, sought
 from gateway.store.memory.messages import StoredMessage
 
 
@@ -15,12 +16,8 @@ def without_recited(messages: Sequence[StoredMessage]) -> list[StoredMessage]:
     """The messages without the questions that code has answered, and their answers."""
     recited: set[int] = set()
     for asked, reply in pairwise(messages):
-        if (
-            asked.role != "user"
-            or reply.role != "assistant"
-            or not reply.text.startswith((*OPENINGS, *LISTS))
-        ):
+        if asked.role != "user" or reply.role != "assistant" or not reply.text.startswith((*ANSWERS, *LISTS)):
             continue
-        if asks_for_tasks(asked.text) or own_question(asked.text) is not None:
+        if asks_for_tasks(asked.text) or own_question(asked.text) or sought(asked.text):
             recited |= {asked.seq, reply.seq}
     return [message for message in messages if message.seq not in recited]

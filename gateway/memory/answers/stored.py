@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from datetime import datetime
+from datetime import date, datetime
 
 import apsw
 
 from gateway.memory.answers.listed import asks_for_tasks, task_answer
 from gateway.memory.answers.questions import OwnQuestion, own_question, recalled_answer, told_answer, told_in
+from gateway.memory.answers.sought import MOST_QUOTES, Sought, changes, goes_on, says, sought, sought_answer
 from gateway.memory.context import MemoryParts
 from gateway.memory.history import LEAST_SHARE, decided_since, excerpt, ranked
 from gateway.memory.learning.facts import scopes_of, told_by
@@ -21,7 +22,7 @@ from gateway.store.memory.history import Said, Within, beside, out_of_prompt, sa
 from gateway.store.memory.messages import StoredMessage, page_of_messages
 
 _CANDIDATES = 32
-_REPLIES = 3  # messages until the next one of the same writer
+_REPLIES = 3  # messages of its writer that are looked at behind a hit
 
 
 class StoredAnswers:
@@ -37,8 +38,8 @@ class StoredAnswers:
             return Offer()
         if asks_for_tasks(asked) and self._parts.settings.task_tokens:
             return Offer(answer=task_answer(asked, await self._tasks(conversation)))
-        question = own_question(asked)
-        if question is None:
+        question, looked_for = own_question(asked), sought(asked)
+        if question is None and looked_for is None:
             return Offer()
         limit, recalls = self._parts.settings.facts_in_prompt, self._parts.settings.recall_tokens
 
@@ -48,9 +49,12 @@ class StoredAnswers:
             return told_by(connection, facts, last.speaker) if last is not None else facts, last
 
         facts, last = await self._parts.database.read(read)
-        answer = recalled_answer(question, facts)
+        answer = recalled_answer(question, facts) if question is not None else ""
         if not answer and recalls and last is not None and last.text == asked:
-            answer = await self._told(conversation, question, last)
+            if question is not None:
+                answer = await self._told(conversation, question, last)
+            if not answer and looked_for is not None:
+                answer = await self._sought(conversation, looked_for, last)
         return Offer(answer=answer)
 
     async def _told(self, conversation: Conversation, question: OwnQuestion, last: StoredMessage) -> str:
@@ -61,10 +65,24 @@ class StoredAnswers:
         )
         if not found:
             return ""
-        zone = time_zone(conversation.time_zone or self._parts.settings.time_zone)
-        then, now = (datetime.fromtimestamp(at, zone).date() for at in (found[0].created_at, last.created_at))
+        then, now = (self._day(conversation, each) for each in (found[0], last))
         clauses = [told_in(question, each.text) or excerpt(each.text, last.text) for each in found]
         return told_answer(question, clauses, "" if then == now else then.isoformat())
+
+    async def _sought(self, conversation: Conversation, question: Sought, last: StoredMessage) -> str:
+        """The messages of the writer of ``last`` that say it."""
+        within = out_of_prompt(conversation, [last.seq], redacted=True)
+        found = await self._parts.database.read(
+            lambda c: _saying(c, within, question, last, conversation.owner)
+        )
+        if not found and question.own and (conversation.instructions or last.speaker):
+            return ""  # they may tell
+        quotes = [(excerpt(each.text, question.terms), self._day(conversation, each)) for each in found]
+        return sought_answer(question, quotes, self._day(conversation, last))
+
+    def _day(self, conversation: Conversation, message: Said | StoredMessage) -> date:
+        zone = time_zone(conversation.time_zone or self._parts.settings.time_zone)
+        return datetime.fromtimestamp(message.created_at, zone).date()
 
 
 def _newest(
@@ -87,10 +105,48 @@ def _newest(
     return []
 
 
-def _is_taken_back(connection: apsw.Connection, within: Within, hit: Said) -> bool:
+def _saying(
+    connection: apsw.Connection, within: Within, question: Sought, last: StoredMessage, owner: str
+) -> list[Said]:
+    """The newest messages that answer a question, with those that go on with them, in order."""
+    alike = ranked(connection, within, question.terms)
+    about = [each.seq for each in alike if each.share >= LEAST_SHARE]
+    found: dict[int, Said] = {}
+    hits = 0
+    for hit in said(connection, sorted(about[:_CANDIDATES], reverse=True)):
+        if hit.role != "user" or hit.speaker != last.speaker or hits == MOST_QUOTES:
+            continue
+        following = _following(connection, within, hit)
+        if not says(question, hit.text, following[0].text if following else ""):
+            continue
+        if (following and takes_back(following[0].text, hit.text)) or any(
+            quote and quote in hit.text for quote in ended_quotes(connection, owner, hit.seq)
+        ):
+            continue
+        hits += 1
+        found |= {
+            each.seq: each for each in (hit, *(e for e in following if goes_on(question, hit.text, e.text)))
+        }
+    if question.loose and hits == MOST_QUOTES:
+        return []  # it may be about any of them
+    if hits:
+        since = [each.seq for each in alike if each.seq > min(found)][:_CANDIDATES]
+        theirs = (e for e in said(connection, since) if e.role == "user" and e.speaker == last.speaker)
+        found |= {each.seq: each for each in theirs if changes(question, each.text)}
+    return [found[seq] for seq in sorted(found)]
+
+
+def _following(connection: apsw.Connection, within: Within, hit: Said) -> list[Said]:
+    """What the writer of a message said next."""
+    found: list[Said] = []
     after: Said | None = hit
-    for _ in range(_REPLIES):
+    for _ in range(2 * _REPLIES):
         after = beside(connection, within, after, after=True) if after is not None else None
         if after is not None and after.role == "user" and after.speaker == hit.speaker:
-            return takes_back(after.text, hit.text)
-    return False
+            found.append(after)
+    return found
+
+
+def _is_taken_back(connection: apsw.Connection, within: Within, hit: Said) -> bool:
+    following = _following(connection, within, hit)
+    return bool(following) and takes_back(following[0].text, hit.text)

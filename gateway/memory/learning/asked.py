@@ -36,6 +36,8 @@ _ADDED = tuple(
         r"(?!(?:the|my|our|i|we|it|he|she|they|this|that|there)\b)(?P<what>.+)",
         rf"(?:ghi|note|lưu)(?: lại| chú| nhớ)?(?: (?:giúp|giùm|hộ|cho))? {SUBJECT_VI}\s*(?::|là)\s*(?P<what>.+)",
         r"don['’]?t let me forget (?:to |about )?(?P<what>.+)",
+        r"(?:don['’]?t|do not) forget(?: that)?,? (?:i|we)(?:['’]?ve| have)? (?:still )?(?:have to|need to|must|got to|"
+        r"gotta) (?P<what>.+)",
         r"(?:i|we) (?:must(?:n['’]?t| not)|can(?:['’]?t|not)) forget to (?P<what>.+)",
         r"(?:add|put) (?P<what>.+?) (?:to|on|onto|in) (?:my|the|our) (?:(?:to-?do|task|shopping)s? ?)?(?:list|tasks)",
         r"add(?: (?:an?|this|another))?(?: new)? (?:task|todo|to-do|item|reminder)(?: to (?:my|the) (?:to-?do )?list)?"

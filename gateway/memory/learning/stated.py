@@ -72,6 +72,13 @@ _INTRODUCED = re.compile(
     rf"(?:i['’]m|i am|im) (?-i:[{UPPER}][^\W\d_A-Z]+)(?<!an)(?<!ese)(?<!ish)(?<!ch)(?<!sh)(?<!ss)(?<!i)(?<!eek)",
     re.I,
 )
+# "im Rosa btw": what is no name is seldom said in passing.
+_IN_PASSING = re.compile(r"\W(?:btw|by the way)\W*$", re.I)
+_NO_INTRODUCTION = re.compile(
+    r"\b(?:tired|bored|sad|happy|busy|sick|ill|gay|single|married|catholic|muslim|hindu|sikh|buddhist|christian|atheist|thai|swiss|czech|arab|turk|dane|swede|pole|scot|brit|"
+    r"aries|taurus|virgo|libra|scorpio|sagittarius|capricorn|aquarius|pisces)\b",
+    re.I,
+)
 _GOES_ON = re.compile(r"(?:and )?(?:i\b|from |an? )", re.I)
 _THIS_TIME = re.compile(r"\b(?:for|about|to|in|of) (?:the|this|that|my)\b|\b(?:this|it|here)\b", re.I)
 # "We moved to ghent in august" may be about software, unless the message speaks of a home.
@@ -142,7 +149,7 @@ def stated_facts(text: str, speaker: str = "") -> list[StatedFact]:
         if fact is None and (greets or (greeted and clause.follows)):
             fact = _match(f"hi {said}", clause.text)
         greeted = greets
-        if fact is None and _INTRODUCED.fullmatch(said) and _goes_on(clauses, at + 1):
+        if fact is None and _INTRODUCED.fullmatch(said) and _introduces(clauses, at, said):
             fact = _match(f"hi {said}", clause.text)
         if fact is None and _WE_MOVED.match(said) and _HOMELY.search(text):
             fact = _match(_WE_MOVED.sub("I", said), clause.text)
@@ -170,6 +177,12 @@ def is_stated(quote: str, texts: Sequence[str]) -> bool:
     wanted = " ".join(quote.split()).casefold()
     stated = (" ".join(fact.quote.split()).casefold() for text in texts for fact in stated_facts(text))
     return any(wanted in each or each in wanted for each in stated)
+
+
+def _introduces(clauses: Sequence[PlainClause], at: int, said: str) -> bool:
+    """Whether "I'm X" gives a name, by what follows."""
+    passing = _IN_PASSING.search(clauses[at].text) and not _NO_INTRODUCTION.search(said)
+    return bool(passing) or _goes_on(clauses, at + 1)
 
 
 def _goes_on(clauses: Sequence[PlainClause], at: int) -> bool:

@@ -66,13 +66,13 @@ _AWAY = r"(?: (?:house|back|over|away|again|here))*(?: from .+?)?"
 _CAPITAL = rf"(?-i:[{UPPER}])[\w'’-]*"
 _PROPER = rf"(?P<what>{_CAPITAL}(?: {_CAPITAL}){{0,3}})"
 _NAME = rf"(?P<what>[^\W\d_][\w'’-]*(?: {_CAPITAL}){{0,3}})"
-_ONE = r"(?P<who>wife|husband|partner|girlfriend|boyfriend|fianc[eé]e?|mom|mum|mother|dad|father)"
-_OF_SEVERAL = r"(?P<who>son|daughter|kid|brother|sister|dog|cat|puppy|kitten|hamster|rabbit|parrot|horse)"
-_ONE_VI = r"(?P<who>vợ|chồng|bạn gái|bạn trai|mẹ|bố)"
+ONE = r"(?P<who>wife|husband|partner|girlfriend|boyfriend|fianc[eé]e?|mom|mum|mother|dad|father)"
+OF_SEVERAL = r"(?P<who>son|daughter|kid|brother|sister|dog|cat|puppy|kitten|hamster|rabbit|parrot|horse)"
+ONE_VI = r"(?P<who>vợ|chồng|bạn gái|bạn trai|mẹ|bố)"
 _CALLED = r"(?:['’]?s (?:name(?: is|['’]?s)|called|named)| is called| is named| name is)"
 _DOSE = r" (?:once|twice|three times|daily|every|each|in the|at night|for (?:my|the)|since|\d+ ?m).*"
 _TITLED = rf"(?:is )?(?:dr|doctor|mrs?|ms|miss|prof(?:essor)?)\.? {_PROPER}"
-_OF_SEVERAL_VI = r"(?P<who>con gái|con trai|anh trai|chị gái|em trai|em gái|con chó|con mèo|chó|mèo)"
+OF_SEVERAL_VI = r"(?P<who>con gái|con trai|anh trai|chị gái|em trai|em gái|con chó|con mèo|chó|mèo)"
 _NUMBER = r"(?:an?|one|two|three|four|five|six|seven|eight|nine|ten|twin|\d{1,2})"
 _NUMBER_VI = r"(?:một|hai|ba|bốn|năm|sáu|\d{1,2})"
 _COUNTED = (
@@ -145,6 +145,15 @@ WORDINGS = (
         rf"tên(?: của)? {SUBJECT_VI}(?: là)? {_NAME}",
         rf"{_PLEASE}gọi {SUBJECT_VI} là {_NAME}(?: cho \w+)?",
         refused=NO_NAME,
+    ),
+    # "Mình là Khánh": one syllable with a capital, as jobs have none.
+    _row(
+        "name",
+        rf"{SUBJECT_VI} là (?P<what>(?-i:(?=[{UPPER}]))(?:ngh?|[cgkpt]h|nh|tr|[bcdđghklmnpqrstvx])?[aeiouyà-ỹ]{{1,3}}"
+        r"(?:ch|ng|nh|[cmnpt])?)",
+        refused=re.compile(
+            r"(?:sếp|gay|nam giới|nữ|chủ|vợ|chồng|mẹ|má|ba|bố|con|lính|cô|thầy|bot|mod|ma)", re.I
+        ),
     ),
     _row(
         "home_city",
@@ -280,12 +289,12 @@ WORDINGS = (
     ),
     _row(
         "",
-        rf"{_MY} {_ONE}(?:{_CALLED}|,)? {_PROPER}(?: .*)?",
-        rf"{_MY} {_ONE}{_CALLED} {_NAME}",
+        rf"{_MY} {ONE}(?:{_CALLED}|,)? {_PROPER}(?: .*)?",
+        rf"{_MY} {ONE}{_CALLED} {_NAME}",
         rf"{_MY} {PERSON}{_CALLED} (?:{_PROPER}(?: .*)?)",
         rf"{_MY} {PERSON}{_CALLED} {_NAME}",
         rf"{_MY} {PERSON} {_TITLED}(?: .*)?",
-        rf"{_ONE_VI}(?: của)?(?: {SUBJECT_VI})? tên(?: là)? {_NAME}(?: .*)?",
+        rf"{ONE_VI}(?: của)?(?: {SUBJECT_VI})? tên(?: là)? {_NAME}(?: .*)?",
         rf"{PERSON_VI}(?: của)? {SUBJECT_VI} tên(?: là)?(?: (?:cô|thầy|chị|anh|bác))? {_PROPER}(?: .*)?",
         rf"{PERSON_VI}(?: của)? {SUBJECT_VI} là (?:cô|thầy|chị|anh|bác(?: sĩ)?|luật sư) {_PROPER}(?: .*)?",
         rf"{_MY} {_ATTRIBUTE} (?:is|are) {_WHAT}",
@@ -293,12 +302,12 @@ WORDINGS = (
     ),
     _row(
         "",
-        rf"{_MY}(?: (?:older|younger|little|big|eldest|youngest|old))? {_OF_SEVERAL}"
+        rf"{_MY}(?: (?:older|younger|little|big|eldest|youngest|old))? {OF_SEVERAL}"
         rf"(?:{_CALLED}|,)? {_PROPER}(?: .*)?",
         rf"{_MY} {PEOPLE}{_CALLED} {_PROPER}(?: .*)?",
-        rf"{_MY} {_OF_SEVERAL}{_CALLED} {_NAME}",
+        rf"{_MY} {OF_SEVERAL}{_CALLED} {_NAME}",
         rf"{_MY} {PEOPLE}{_CALLED} {_NAME}",
-        rf"{_OF_SEVERAL_VI}(?: của)?(?: {SUBJECT_VI})? tên(?: là)? {_NAME}(?: .*)?",
+        rf"{OF_SEVERAL_VI}(?: của)?(?: {SUBJECT_VI})? tên(?: là)? {_NAME}(?: .*)?",
         several=True,
         refused=NO_NAME,
     ),
@@ -306,8 +315,8 @@ WORDINGS = (
     _row("", rf"{_MY} {_DEVICE} (?:is|runs on|uses) (?P<what>(?:an? |(?-i:[A-Z])).+)"),
     _row(
         "",
-        rf"{_MY} {_ONE} is (?:an? )?{PROFESSION}",
-        rf"{_ONE_VI}(?: của)? {SUBJECT_VI} (?:(?:là|làm|nghề|một) )*{PROFESSION}",
+        rf"{_MY} {ONE} is (?:an? )?{PROFESSION}",
+        rf"{ONE_VI}(?: của)? {SUBJECT_VI} (?:(?:là|làm|nghề|một) )*{PROFESSION}",
         several=True,
     ),
     _row(

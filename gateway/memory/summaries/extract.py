@@ -55,7 +55,7 @@ _SAME_WORDS = 2
 _SELDOM = 8
 # A line that corrects what was said right before, whatever its words.
 _FILLER = r"\W*(?:(?:ok|okay|well|hm+|oh|ah|o+ps|um+|à|ừ|ờ|ủa|mà)\W+)*"
-_CORRECTS = re.compile(
+CORRECTS = re.compile(
     _FILLER
     + r"(?:actually,? no|no,? (?:actually|wait)|wait,? no|scratch that|correction|make (?:it|that)|on second thought|"
     r"(?:i )?changed my mind|i meant?\b|(?:không,? )?(?:nhầm|lộn)(?:\W|$)|à không|thôi\W|ý (?:là|mình|em|tôi))",
@@ -248,7 +248,7 @@ def _corrected(
     begin, end = pieces[number].begin, pieces[number].end
     if not said:
         return []
-    if _CORRECTS.match(text, begin, end):
+    if CORRECTS.match(text, begin, end):
         return [said[-1]]
     if not _MAY_CORRECT.search(text[begin:end]):
         return []

@@ -51,13 +51,13 @@ def everything(owner: str, conversation: str | None) -> Within:
     return Within(f"NOT failed AND conversation IN ({_ALL})", {"owner": owner, "conversation": conversation})
 
 
-def out_of_prompt(conversation: Conversation, shown: Sequence[int]) -> Within:
+def out_of_prompt(conversation: Conversation, shown: Sequence[int], *, redacted: bool = False) -> Within:
     """What the next prompt of a conversation may recall: not the messages ``shown``, which it contains.
 
-    Messages that secrets were taken from are left out.
+    Messages that secrets were taken from are left out, unless ``redacted`` asks for them too.
     """
     return Within(
-        f"NOT failed AND redactions = 0 AND conversation IN ({_RECALLABLE}) "
+        f"NOT failed AND (redactions = 0 OR :redacted) AND conversation IN ({_RECALLABLE}) "
         "AND seq NOT IN (SELECT value FROM json_each(:shown))",
         {
             "owner": conversation.owner,
@@ -65,6 +65,7 @@ def out_of_prompt(conversation: Conversation, shown: Sequence[int]) -> Within:
             "kind": conversation.kind,
             "participants": as_json(conversation.participants),
             "shown": as_json(list(shown)),
+            "redacted": redacted,
         },
     )
 

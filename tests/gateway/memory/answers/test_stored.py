@@ -103,7 +103,7 @@ async def test_what_was_forgotten_is_not_quoted(chat: Chat) -> None:
     assert await chat.ask("where do I live?") == "You told me: “I live in Turin”"
     assert put is not None
     await chat.database.write(lambda c: end_fact(c, put.id, "ann", now=NOW, reason="forgotten"))
-    assert await chat.ask("where do I live?") == ""
+    assert await chat.ask("where do I live?") == "I do not find that in what you have told me."
 
 
 async def test_what_others_said_is_not_quoted(chat: Chat) -> None:

@@ -1,0 +1,243 @@
+"""Questions about what was said before, whoever it was about, and the messages that answer them. Pure.
+
+English and Vietnamese. The answer quotes its writer's messages: "when does Odette arrive?", "what did I say about
+Gerald?". A small model would invent one. When in doubt there is none, and the model is asked.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import date
+
+from msgspec import Struct
+
+from gateway.base.redact import MARK
+from gateway.memory.answers.questions import (
+    ASKED,
+    KINDS,
+    LEAD,
+    LONGEST,
+    OPENINGS,
+    OTHERWISE,
+    in_vietnamese,
+    of_kind,
+)
+from gateway.memory.history import DECIDED
+from gateway.memory.learning.entailment import content
+from gateway.memory.learning.statements import HYPOTHETICAL, UPPER
+from gateway.memory.learning.values import PEOPLE, PERSON, PERSON_VI
+from gateway.memory.learning.wordings import OF_SEVERAL, OF_SEVERAL_VI, ONE, ONE_VI, SUBJECT_VI
+from gateway.memory.summaries.extract import CORRECTS
+
+MOST_QUOTES = 3
+_SHORT = 10  # words of a message that only goes on with the one before
+_MENTIONS = (
+    re.compile(
+        r"(?:(?:(?:what|which things|anything|everything|something)(?: else| all)? )?(?:did|have|had) (?:i|we)|"
+        r"(?:what|which things|anything|everything)(?: else| all)? (?:i|we)(?:['’]ve| have)?) "
+        r"(?:(?:ever|already|just) )*"
+        r"(?:(?:sa(?:y|id)|tell you|told you|talk(?:ed)?|wr[io]te) (?:to you )?"
+        r"(?:anything |something |earlier |before )*(?:about|regarding)|mention(?:ed)?(?: anything about)?) "
+        r"(?P<what>.+)",
+        re.I,
+    ),
+    re.compile(r"what do (?:you|u) (?:know|remember) about (?P<what>(?:my|our) .+)", re.I),
+    re.compile(
+        rf"(?:(?:hồi nãy|lúc nãy|hôm trước|trước đó) )?{SUBJECT_VI} (?:(?:đã|có|từng) )*(?:nói|kể|nhắc)"
+        r"(?: (?:với|cho) bạn)?(?: (?:những|điều))* gì (?:về|đến|tới) (?P<what>.+)",
+        re.I,
+    ),
+)
+_TRAILING = re.compile(
+    r"(?:[\s,]+(?:earlier|before|again|so far|yet|today|yesterday|please|pls|không|ko|chưa|rồi|vậy|thế|nhỉ|nữa|"
+    r"ấy))+\W*$|\W+$",
+    re.I,
+)
+_WH = re.compile(
+    r"(?:and |so |but )?(?:(?:when|where|who|how (?:old|many|much|long|tall|big|far|heavy)|what (?:time|day|date))"
+    r"(?:['’]?(?:s|re))?\b|what(?:['’]?s| is| was| are) (?:the|our|my) )",
+    re.I,
+)
+_WH_VI = re.compile(
+    r"(?<!\w)(?:khi nào|bao giờ|mấy giờ|bao nhiêu|bao lâu|mấy|(?:ở )?đâu|ai|tên (?:là )?gì|làm (?:nghề )?gì|\w+ nào|"
+    rf"của {SUBJECT_VI} là gì)(?!\w)",
+    re.I,
+)
+# "Which book are we reading?": the message may name the book without the word.
+_WHICH = re.compile(
+    r"(?:and |so )?(?:what|which) (\w+) (?=(?:am|are|is|was|were|do|did|does|have|has|had)\b)|(?<!\w)(\w+) nào(?!\w)",
+    re.I,
+)
+_PLAIN = re.compile(
+    r"\b(?:will|going to|gonna|sẽ|khi(?= nào))\b", re.I
+)  # no sign of another kind of question
+# What a question of this kind is about without saying more.
+_OF_KIND = content("appointment time day date hour number place giờ ngày hôm lúc số cái chiếc tấm người con")
+_NAMES = content("name called old tên tuổi nghề")
+_ASKS_NAME = re.compile(r"\b(?:called|named?|names)\b|(?<!\w)tên (?:là )?gì", re.I)
+_NAMED = re.compile(rf"\b(?:called|named?|names|tên)\b|['’]s name\b|(?<!\w)là (?-i:[{UPPER}])", re.I)
+# Something that both have in mind.
+_DEFINITE = re.compile(
+    rf"\b(?:they|he|she|it|we|i|my|our|the|his|her|their|this|that|{SUBJECT_VI})\b|['’]s\b", re.I
+)
+_BEFORE_NAME = re.compile(rf"(\w+)(?: của)?(?: (?i:{SUBJECT_VI}))? (?=([{UPPER}]\w+))")
+_ASKS_AGE = re.compile(r"\bhow old\b|(?<!\w)tuổi(?!\w)", re.I)
+_AGED = re.compile(
+    r"\b[0-9]{1,3} ?(?:tuổi|years?|yrs?|y/?o|months?|weeks?)\b|"
+    r"(?:\b(?:is|am|are|turn(?:s|ed|ing)?|aged?|im|theyre|hes|shes)|['’](?:m|s|re)) (?:\w+ )?[0-9]{1,3}\b(?!:)",
+    re.I,
+)
+_WHO_IS = re.compile(r"(?:who(?:['’]?s| is| was)) (?P<who>\w+)|(?P<vi>\w+) là ai", re.I)
+_ASKS = re.compile(
+    r"^\W*(?:(?:hi|hey|hello|ok|so|and|also)\W+)*(?:what|which|who|whose|where|when|why|how|can|could|do|does|did|is|are|"
+    r"should|would|will|any)\b|\?\W*$|(?<!\w)(?:gì|sao|mấy giờ|bao nhiêu|bao giờ|khi nào|ai|nào|không|ko|chưa|nhỉ)\W*$",
+    re.I,
+)
+_ON = re.compile(
+    r"\W*(?:it['’]?s?|its|they(?:['’]?re)?|he['’]?s?|she['’]?s?|that['’]?s?|this|the first(?: one)?|on|at|from|around|"
+    r"about|in|by|ngày|lúc|vào|nó|tầm|khoảng|ở|từ|hôm|[0-9]\S*)(?!\w)",
+    re.I,
+)
+_AGREES = re.compile(r"\W*(?:ok(?:ay)?|yeah|yes|right|fine|lets|let['’]s|ừ|ok|thôi|vậy|chốt)\b", re.I)
+_SOMEBODY = rf"(?:{ONE}|{OF_SEVERAL}|{PERSON}|{PEOPLE})".replace("?P<who>", "?:")
+_SOMEBODY_VI = rf"(?:{ONE_VI}|{OF_SEVERAL_VI}|{PERSON_VI})".replace("?P<who>", "?:")
+# Only what its writer has said can answer it.
+_OWN = re.compile(
+    r"(?:what(?:['’]?s| is| was) my name|who am i|what am i called|how old am i|where do (?:i|we) (?:live|work)|"
+    r"when(?:['’]?s| is) my birthday|"
+    rf"(?:what|who|where|how old|when)(?:['’]?s| is| are| was) (?:my|our) (?:\w+ )?{_SOMEBODY}(?:['’]?s)?"
+    r"(?: (?:name|called|named|birthday|age|job|from|again|now))*|"
+    rf"where does (?:my|our) {_SOMEBODY} (?:live|work)|"
+    rf"do (?:i|we) have (?:an?|any) (?:\w+ )?{_SOMEBODY}s?|"
+    rf"{SUBJECT_VI} (?:tên (?:là )?gì|là ai|bao nhiêu tuổi|(?:sống|ở|làm việc) (?:ở )?đâu)|"
+    rf"{_SOMEBODY_VI} (?:của )?{SUBJECT_VI} (?:tên (?:là )?gì|bao nhiêu tuổi|làm (?:nghề )?gì)|"
+    rf"{SUBJECT_VI} có (?:nuôi )?{_SOMEBODY_VI} (?:không|ko))\W*",
+    re.I,
+)
+_NOTHING = (
+    "I do not find that in what you have told me.",
+    "Mình không tìm thấy điều đó trong những gì bạn đã nói.",
+)
+_SECRET = ("Passwords and other secrets are not stored.", "Mật khẩu và các bí mật khác không được lưu.")
+ANSWERS = (*OPENINGS, *_NOTHING)
+
+
+class Sought(Struct, frozen=True):
+    """``words`` that the message has; with ``mentions`` any message, otherwise one that says what is asked for.
+
+    Nothing but such a message can answer an ``own`` question. One is ``loose`` if a word of it may be missing.
+    """
+
+    text: str
+    terms: str  # to search for
+    words: frozenset[str]
+    mentions: bool = False
+    own: bool = False
+    loose: bool = False
+
+
+def sought(asked: str) -> Sought | None:
+    """What a message that is only a question looks for in what was said; None if it may ask for something else."""
+    said = asked.strip()
+    if not said or len(said) > LONGEST or "\n" in said:
+        return None
+    lead = LEAD.match(said)
+    rest = _TRAILING.sub("", said[lead.end() :] if lead else said)
+    for pattern in _MENTIONS:
+        found = pattern.fullmatch(rest)
+        if found:
+            words = content(found["what"])
+            return Sought(said, found["what"], words, mentions=True) if words else None
+    own = bool(_OWN.fullmatch(rest))
+    who = _WHO_IS.fullmatch(rest)
+    which = _WHICH.search(rest)
+    if not (own or which or _WH.match(rest) or _WH_VI.search(rest)):
+        return None
+    rest = _PLAIN.sub(" ", rest)
+    if not own and OTHERWISE.search(rest):
+        return None
+    terms = ASKED.sub(" ", rest)
+    words = content(terms) - _NAMES - (_OF_KIND if _asks_kind(said) else frozenset())
+    if which and not _asks_kind(said):
+        thing = content(which[1] or which[2])
+        return Sought(said, terms, words - thing, loose=True) if len(words - thing) > 1 else None
+    if not own and (not words or (len(words) < 2 and not (_DEFINITE.search(rest) or who))):
+        return None
+    return Sought(said, terms, words, own=own)
+
+
+def _asks_kind(text: str) -> bool:
+    return any(asks.search(text) for asks, _ in KINDS)
+
+
+def says(question: Sought, text: str, following: str = "") -> bool:
+    """Whether a user's message, with the one that goes on ``following`` it, answers the question."""
+    said = content(text)
+    if (
+        not question.words & said
+        or _ASKS.search(text)
+        or (HYPOTHETICAL.search(text) and not question.mentions)
+    ):
+        return False
+    if question.words <= said:
+        if question.mentions:
+            return True
+        if _ASKS_NAME.search(question.text):
+            return _names(question, text)
+        if _ASKS_AGE.search(question.text) and not (_AGED.search(text) or _AGED.search(following)):
+            return False
+        kind = of_kind(question.text, text)
+        return kind or bool(_ON.match(following) and of_kind(question.text, following))
+    return _asks_kind(question.text) and _completes(question, said, following)
+
+
+def _names(question: Sought, text: str) -> bool:
+    """Whether a message says a name: "the dog is called Rex", "my brother Tim"."""
+    return bool(_NAMED.search(text)) or any(
+        content(match[1]) & question.words and not content(match[2]) & question.words
+        for match in _BEFORE_NAME.finditer(text)
+    )
+
+
+def goes_on(question: Sought, said: str, after: str) -> bool:
+    """Whether the message ``after`` one that was found says more about it, or corrects it."""
+    if _ASKS.search(after) or question.mentions:
+        return False
+    kind = _asks_kind(question.text) and of_kind(question.text, after)
+    if CORRECTS.match(after):
+        return kind or bool(content(said) & content(after))
+    if not kind:
+        return False
+    short = len(after.split()) <= _SHORT and bool(_ON.match(after) or _AGREES.match(after))
+    return short or bool(question.words & content(after))
+
+
+def changes(question: Sought, text: str) -> bool:
+    """Whether a later message decides anew about what is asked for."""
+    return (
+        not question.mentions
+        and bool(question.words & content(text) and DECIDED.search(text))
+        and of_kind(question.text, text)
+        and not (_ASKS.search(text) or HYPOTHETICAL.search(text))
+    )
+
+
+def _completes(question: Sought, said: frozenset[str], following: str) -> bool:
+    """Whether two messages in a row have all words of the question, and the second one what it asks for."""
+    return (
+        question.words <= said | content(following)
+        and not _ASKS.search(following)
+        and of_kind(question.text, following)
+    )
+
+
+def sought_answer(question: Sought, found: Sequence[tuple[str, date]], today: date) -> str:
+    """Quotes with the days on which they were said; that there are none, for what only its writer can know."""
+    vietnamese = in_vietnamese(question.text)
+    if not found:
+        return _NOTHING[vietnamese] if question.own or question.mentions else ""
+    lines = [f"“{text}”" + (f" ({day.isoformat()})" if day != today else "") for text, day in found]
+    told = f"{OPENINGS[vietnamese]}:"
+    answer = f"{told} {lines[0]}" if len(lines) == 1 else "\n".join([told, *(f"- {line}" for line in lines)])
+    return f"{answer}\n{_SECRET[vietnamese]}" if any(MARK in text for text, _ in found) else answer

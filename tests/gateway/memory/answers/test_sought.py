@@ -1,0 +1,111 @@
+"""Questions about what was said before, and which messages answer them."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+
+from gateway.memory.answers.sought import changes, goes_on, says, sought, sought_answer
+
+TODAY = date(2026, 11, 27)
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ("when do they arrive?", "hm ok. theyre arriving on the 12th of march, by train"),
+        ("when will the parcel come?", "the parcel comes on friday"),
+        ("who is lending me a drill?", "my neighbour Femi said he'd lend me his drill"),
+        ("how much is my rent now?", "rent went up again, now its 865 a month"),
+        ("what did I say about Gerald?", "landlord's called Gerald, he never answers"),
+        ("did i mention the boiler?", "if the boiler breaks again i'm moving out"),
+        ("what's the plumber's name?", "the plumber is called Bert"),
+        ("which colour are we painting the shed?", "we're painting the shed green"),
+        ("Thảo làm nghề gì?", "Thảo làm y tá ở bệnh viện"),
+        ("mình nói gì về anh Phúc?", "anh Phúc giới thiệu một ông thợ"),
+        ("khi nào mình đi bơi?", "thứ 3 thứ 5 đi bơi lúc 6h chiều"),
+    ],
+)
+def test_a_question_is_answered_by_a_message_with_its_words_and_its_kind(asked: str, said: str) -> None:
+    question = sought(asked)
+    assert question is not None
+    assert says(question, said)
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ("when do they arrive?", "they arrive by train"),
+        ("when do they arrive?", "do they arrive on friday?"),
+        ("when do they arrive?", "maybe they arrive on friday"),
+        ("what's the mouse called?", "I found a mouse in the flat"),
+        ("con gái bác Thìn tên gì?", "con gái bác Thìn dặn băng thun"),
+        ("how old is my mother?", "my mother opens the shop at 5"),
+        ("how much does a cello cost?", "my cello is 40 years old"),
+    ],
+)
+def test_a_message_without_the_answer_is_none(asked: str, said: str) -> None:
+    question = sought(asked)
+    assert question is not None
+    assert not says(question, said)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "what should I cook?",
+        "how do I find slow queries?",
+        "what is a deadlock?",
+        "when should we leave?",
+        "what do you know about Rust?",
+        "who are you?",
+        "what did I say about it?",
+        "tell me a joke",
+        "I said about five people will come",
+        "we talked about the boiler",
+        "I said something about Gerald\nand more",
+    ],
+)
+def test_other_questions_are_left_to_the_model(asked: str) -> None:
+    assert sought(asked) is None
+
+
+def test_two_messages_in_a_row_may_answer_together() -> None:
+    question = sought("how much does Biscuit weigh?")
+    assert question is not None
+    assert says(question, "my cat Biscuit has been sneezing", "the vet said it's nothing. weighs 5.2 kilo")
+    assert not says(question, "my cat Biscuit has been sneezing", "the garage wants 240")
+
+
+def test_corrections_and_decisions_are_quoted_with_what_they_change() -> None:
+    question = sought("when is the dentist?")
+    assert question is not None
+    assert goes_on(question, "dentist on monday at 10", "no wait, tuesday")
+    assert not goes_on(question, "dentist on monday at 10", "i hate the dentist")
+    assert changes(question, "dentist moved to wednesday")
+    assert not changes(question, "should the dentist be moved to wednesday?")
+
+
+def test_what_only_its_writer_knows_is_not_invented() -> None:
+    for asked in ("what's my brother called?", "do i have a dog?", "what did I say about Peru?"):
+        question = sought(asked)
+        assert question is not None
+        assert sought_answer(question, [], TODAY) == "I do not find that in what you have told me."
+    question = sought("when does the shop open?")
+    assert question is not None
+    assert sought_answer(question, [], TODAY) == ""
+
+
+def test_an_answer_names_earlier_days_and_secrets_that_are_not_stored() -> None:
+    question = sought("what did I say about the wifi?")
+    assert question is not None
+    answer = sought_answer(
+        question, [("wifi is [redacted]", TODAY), ("wifi is slow", date(2026, 11, 2))], TODAY
+    )
+    assert answer.splitlines() == [
+        "You told me:",
+        "- “wifi is [redacted]”",
+        "- “wifi is slow” (2026-11-02)",
+        "Passwords and other secrets are not stored.",
+    ]
