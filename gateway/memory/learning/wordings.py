@@ -146,8 +146,7 @@ WORDINGS = (
         rf"{_PLEASE}gọi {SUBJECT_VI} là {_NAME}(?: cho \w+)?",
         refused=NO_NAME,
     ),
-    # "Mình là Khánh": one syllable with a capital, as jobs have none.
-    _row(
+    _row(  # "mình là Khánh": one syllable with a capital, which jobs have not
         "name",
         rf"{SUBJECT_VI} là (?P<what>(?-i:(?=[{UPPER}]))(?:ngh?|[cgkpt]h|nh|tr|[bcdđghklmnpqrstvx])?[aeiouyà-ỹ]{{1,3}}"
         r"(?:ch|ng|nh|[cmnpt])?)",
