@@ -251,7 +251,8 @@ class Conversations:
             adapter=call.adapter,
         )
         disclosed = None
-        if withheld is not None:
+        # A small model can do nothing with the values, and would have to read its whole prompt anew.
+        if withheld is not None and not parts.served.current.small:
             room = context.budget.limit - context.composition.total
             disclosed = await disclose(parts.inference, generate, withheld, room)
         pieces: list[str] = []

@@ -83,6 +83,21 @@ async def test_the_reply_may_use_a_secret_once_and_nothing_writes_it(settings: S
         assert VALUE.encode() not in stored(settings.data_dir)
 
 
+async def test_a_small_model_reads_what_is_stored_and_need_not_read_its_prompt_anew(settings: Settings) -> None:
+    inference = ScriptedInference(echo)
+    async with in_process(changed(settings, "model", name="hearth-demo"), inference) as client:
+        name = await start(client)
+        said = await say(client, name, f"Remember, {PASSWORD}.")
+        assert said["message"]["text"] == "So be it."
+        assert {call.owner for call in replies(inference)} == {inference.calls[0].owner}
+        asked = await say(client, name, "what's the wifi password?")
+        assert asked["message"]["text"].splitlines() == [
+            "You told me: “Remember, the wifi password is [redacted].”",
+            "Passwords and other secrets are not stored.",
+        ]
+    assert prompts(inference) == [False]
+
+
 async def test_keep_undoes_it_for_that_message(settings: Settings) -> None:
     inference = ScriptedInference(echo)
     async with in_process(settings, inference) as client:
