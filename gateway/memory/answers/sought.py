@@ -88,6 +88,7 @@ _AGED = re.compile(
     r"(?:\b(?:is|am|are|turn(?:s|ed|ing)?|aged?|im|theyre|hes|shes)|['’](?:m|s|re)) (?:\w+ )?[0-9]{1,3}\b(?!:)",
     re.I,
 )
+_WHEN = re.compile(r"(?:when|what (?:time|day|date))(?:['’]?s| is| are) ", re.I)
 _WHO_IS = re.compile(r"(?:who(?:['’]?s| is| was)) (?P<who>\w+)|(?P<vi>\w+) là ai", re.I)
 _ASKS = re.compile(
     r"^\W*(?:(?:hi|hey|hello|ok|so|and|also)\W+)*(?:what|which|who|whose|where|when|why|how|can|could|do|does|did|is|are|"
@@ -97,6 +98,11 @@ _ASKS = re.compile(
 _ON = re.compile(
     r"\W*(?:it['’]?s?|its|they(?:['’]?re)?|he['’]?s?|she['’]?s?|that['’]?s?|this|the first(?: one)?|on|at|from|around|"
     r"about|in|by|ngày|lúc|vào|nó|tầm|khoảng|ở|từ|hôm|[0-9]\S*)(?!\w)",
+    re.I,
+)
+# "Hm no, they moved it to the 8th" is about what was said right before.
+_REJECTS = re.compile(
+    r"\W*(?:(?:hm+|oh|ah|ok|well|sorry|um+|à|ờ|ừ)\W+)*(?:no|nope|nah|actually|not|không|đổi|dời)\b|\b(?:it|that|nó)\b",
     re.I,
 )
 _AGREES = re.compile(r"\W*(?:ok(?:ay)?|yeah|yes|right|fine|lets|let['’]s|ừ|ok|thôi|vậy|chốt)\b", re.I)
@@ -162,7 +168,8 @@ def sought(asked: str) -> Sought | None:
     if which and not _asks_kind(said):
         thing = content(which[1] or which[2])
         return Sought(said, terms, words - thing, loose=True) if len(words - thing) > 1 else None
-    if not own and (not words or (len(words) < 2 and not (_DEFINITE.search(rest) or who))):
+    meant = len(words) > 1 or who or _DEFINITE.search(rest) or _WHEN.match(rest)
+    if not own and not (words and meant):
         return None
     return Sought(said, terms, words, own=own)
 
@@ -209,6 +216,8 @@ def goes_on(question: Sought, said: str, after: str) -> bool:
         return kind or bool(content(said) & content(after))
     if not kind:
         return False
+    if _REJECTS.match(after) or (DECIDED.search(after) and _REJECTS.search(after)):
+        return True
     short = len(after.split()) <= _SHORT and bool(_ON.match(after) or _AGREES.match(after))
     return short or bool(question.words & content(after))
 

@@ -82,7 +82,9 @@ def test_corrections_and_decisions_are_quoted_with_what_they_change() -> None:
     question = sought("when is the dentist?")
     assert question is not None
     assert goes_on(question, "dentist on monday at 10", "no wait, tuesday")
+    assert goes_on(question, "dentist on the 3rd of may", "hm no, they moved it to the 8th")
     assert not goes_on(question, "dentist on monday at 10", "i hate the dentist")
+    assert not goes_on(question, "dentist on monday at 10", "the car is ready on friday")
     assert changes(question, "dentist moved to wednesday")
     assert not changes(question, "should the dentist be moved to wednesday?")
 
