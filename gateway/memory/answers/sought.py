@@ -81,7 +81,7 @@ _NAMED = re.compile(rf"\b(?:called|named?|names|tên)\b|['’]s name\b|(?<!\w)l�
 _DEFINITE = re.compile(
     rf"\b(?:they|he|she|it|we|i|my|our|the|his|her|their|this|that|{SUBJECT_VI})\b|['’]s\b", re.I
 )
-_BEFORE_NAME = re.compile(rf"(\w+)(?: của)?(?: (?i:{SUBJECT_VI}))? (?=([{UPPER}]\w+))")
+_BEFORE_NAME = re.compile(rf"(\w+)(?: của)?(?: (?i:{SUBJECT_VI}))?,? (?=([{UPPER}]\w+))")
 _ASKS_AGE = re.compile(r"\bhow old\b|(?<!\w)tuổi(?!\w)", re.I)
 _AGED = re.compile(
     r"\b[0-9]{1,3} ?(?:tuổi|years?|yrs?|y/?o|months?|weeks?)\b|"
@@ -216,6 +216,8 @@ def goes_on(question: Sought, said: str, after: str) -> bool:
         return kind or bool(content(said) & content(after))
     if not kind:
         return False
+    if _ASKS_AGE.search(question.text):
+        return bool(_AGED.search(after)) and not _AGED.search(said)
     if _REJECTS.match(after) or (DECIDED.search(after) and _REJECTS.search(after)):
         return True
     short = len(after.split()) <= _SHORT and bool(_ON.match(after) or _AGREES.match(after))

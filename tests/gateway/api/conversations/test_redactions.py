@@ -83,7 +83,9 @@ async def test_the_reply_may_use_a_secret_once_and_nothing_writes_it(settings: S
         assert VALUE.encode() not in stored(settings.data_dir)
 
 
-async def test_a_small_model_reads_what_is_stored_and_need_not_read_its_prompt_anew(settings: Settings) -> None:
+async def test_a_small_model_reads_what_is_stored_and_need_not_read_its_prompt_anew(
+    settings: Settings,
+) -> None:
     inference = ScriptedInference(echo)
     async with in_process(changed(settings, "model", name="hearth-demo"), inference) as client:
         name = await start(client)

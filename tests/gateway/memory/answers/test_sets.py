@@ -7,13 +7,23 @@ from pathlib import Path
 
 import pytest
 
+from gateway.base.redact import redact
 from gateway.memory.answers.listed import asks_for_tasks, task_answer
 from gateway.memory.answers.questions import own_question, recalled_answer, told_answer, told_in
 from gateway.memory.learning.asked import stated_changes
 from gateway.memory.learning.stated import stated_facts
-from gateway.store.memory.facts import Fact
+from gateway.store.db import Database
+from gateway.store.memory.conversations import Conversation, add_conversation
+from gateway.store.memory.facts import Fact, put_fact
 from tests.gateway.memory.answers.test_questions import fact
+from tests.gateway.memory.answers.test_stored import Chat
+from tests.gateway.memory.test_facts import fact as new_fact
 
+NOT_FOUND = (
+    "",
+    "I do not find that in what you have told me.",
+    "Mình không tìm thấy điều đó trong những gì bạn đã nói.",
+)
 EVAL = Path(__file__).parents[4] / "eval"
 
 
@@ -42,3 +52,53 @@ def test_what_was_told_is_answered_and_nothing_else(name: str, right: int) -> No
         for asked, *words in chat["asked"]
     ]
     assert sum(answered) >= right
+
+
+class LongChat(Chat):
+    """A chat whose facts and tasks are those that code finds in its messages."""
+
+    titles: tuple[str, ...] = ()
+
+    async def tasks(self, conversation: Conversation) -> list[str]:
+        return list(self.titles)
+
+    async def tell(self, text: str) -> None:
+        said = redact(text)[0]
+        await self.say(said)
+        self.titles += tuple(each.title for each in stated_changes(said, []) if each.op == "add")
+        for each in stated_facts(said):
+            owner = self.conversation.owner
+            told = new_fact(each.text, each.key, owner, quote=each.quote)
+            await self.database.write(lambda c, told=told: put_fact(c, told))  # type: ignore[misc]
+
+
+async def test_questions_about_what_was_said_in_long_chats_are_answered_rightly_or_not(
+    database: Database,
+) -> None:
+    chats = tomllib.loads((EVAL / "asked_long.toml").read_text(encoding="utf-8"))["chats"]
+    right, wrong = 0, []
+    for number, each in enumerate(chats):
+        chat = LongChat(database, name=f"long{number}")
+        await database.write(lambda c, made=chat.conversation: add_conversation(c, made))  # type: ignore[misc]
+        for text in each["told"]:
+            await chat.tell(text)
+        for asked, *words in [*each["asked"], *([line] for line in each["others"])]:
+            answer = await chat.ask(asked)
+            found = bool(words) and all(word.casefold() in answer.casefold() for word in words)
+            right += found
+            wrong += [] if found or answer in NOT_FOUND else [f"{asked} {answer}"]
+    assert len(wrong) <= 1, wrong
+    assert right >= 33
+
+
+async def test_other_lines_are_left_to_the_model(database: Database) -> None:
+    sets = [
+        tomllib.loads((EVAL / f"{name}.toml").read_text(encoding="utf-8"))
+        for name in ("asked", "asked_held_out")
+    ]
+    for number, each in enumerate(chat for one in sets for chat in one["chats"]):
+        chat = LongChat(database, name=f"other{number}")
+        await database.write(lambda c, made=chat.conversation: add_conversation(c, made))  # type: ignore[misc]
+        for text in each["told"]:
+            await chat.tell(text)
+        assert [line for line in each["others"] if await chat.ask(line)] == []

@@ -26,9 +26,12 @@ NOW = 20_000 * DAY + 3_600
 class Chat:
     """Messages of one conversation with a small model."""
 
-    def __init__(self, database: Database, kind: ConversationKind = "chat", small: bool = True) -> None:
+    def __init__(
+        self, database: Database, kind: ConversationKind = "chat", small: bool = True, name: str = "c1"
+    ) -> None:
         self.database = database
-        self.conversation: Conversation = make("c1", "ann", kind=kind)
+        owner = "ann" if name == "c1" else name
+        self.conversation: Conversation = make(name, owner, kind=kind)
         model = SimpleNamespace(small=small)
         parts = SimpleNamespace(
             database=database,
@@ -44,7 +47,7 @@ class Chat:
     async def say(self, text: str, at: float = NOW, speaker: str = "", role: str = "user") -> None:
         self.count += 1
         message = NewMessage(
-            id=f"m{self.count}", conversation="c1", role=role, speaker=speaker, text=text, tokens=1,  # type: ignore[arg-type]
+            id=f"m{self.count}", conversation=self.conversation.id, role=role, speaker=speaker, text=text, tokens=1,  # type: ignore[arg-type]
             redactions=0, created_at=at,
         )  # fmt: skip
         await self.database.write(lambda c: add_message(c, message))
