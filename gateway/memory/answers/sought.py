@@ -74,7 +74,8 @@ _PLAIN = re.compile(
 )  # no sign of another kind of question
 # What a question of this kind is about without saying more.
 _OF_KIND = content("appointment time day date hour number place giờ ngày hôm lúc số cái chiếc tấm người con")
-_NAMES = content("name called old tên tuổi nghề")
+# Said in any such question.
+_EMPTY = content("name called old now today tên tuổi nghề")
 _ASKS_NAME = re.compile(r"\b(?:called|named?|names)\b|(?<!\w)tên (?:là )?gì", re.I)
 _NAMED = re.compile(rf"\b(?:called|named?|names|tên)\b|['’]s name\b|(?<!\w)là (?-i:[{UPPER}])", re.I)
 # Something that both have in mind.
@@ -164,7 +165,7 @@ def sought(asked: str) -> Sought | None:
     if not own and OTHERWISE.search(rest):
         return None
     terms = ASKED.sub(" ", rest)
-    words = content(terms) - _NAMES - (_OF_KIND if _asks_kind(said) else frozenset())
+    words = content(terms) - _EMPTY - (_OF_KIND if _asks_kind(said) else frozenset())
     if which and not _asks_kind(said):
         thing = content(which[1] or which[2])
         return Sought(said, terms, words - thing, loose=True) if len(words - thing) > 1 else None
