@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from gateway.base.errors import InvalidRequestError
 from gateway.runs.planning.items import RESULT, line_of
+from gateway.runs.reading import NO_ANSWER
 from gateway.runs.tool import Risk, RunTool, Toolbox
 from gateway.store.memory.approvals import ANY, Pattern
 from gateway.store.memory.runs import BreakpointKind, Intent, NewBreakpoint, RunStep, RunView
@@ -175,8 +176,10 @@ def _filled(view: RunView, item: Task, tools: Toolbox) -> dict[str, Any]:
         if (step := steps.get(number)) is None:
             raise InvalidRequestError(f"step {number} has no result for {match[0]}", param="steps")
         found, source = step.result or "", tools.find(step.tool)
-        if tool and "effect" in tool.risks and source and source.nothing and found == source.nothing:
-            raise InvalidRequestError(f"step {number} found nothing: {found.rstrip('.')}", param="steps")
+        is_nothing = (source and source.nothing == found) if step.tool else found.startswith(NO_ANSWER)
+        if tool and "effect" in tool.risks and found and is_nothing:
+            reason = found.partition("\n")[0].partition(". ")[0].rstrip(".")
+            raise InvalidRequestError(f"step {number} found nothing: {reason}", param="steps")
         return found
 
     given: dict[str, Any] = (item.tool or {}).get("arguments", {})

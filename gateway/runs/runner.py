@@ -31,6 +31,7 @@ from gateway.runs.decide import STEPS_OR_CANCEL, Ask, Do, Finish, asked, decide
 from gateway.runs.planning.items import PlannedItem
 from gateway.runs.planning.known import known_here, known_in
 from gateway.runs.planning.written import items_by_model
+from gateway.runs.reading import checked_reading
 from gateway.runs.recorded import new_request, of_step, step_record
 from gateway.runs.starting import start_run
 from gateway.runs.tool import Calling, Toolbox, ToolOutput, as_data, fenced, without_repetition
@@ -282,7 +283,11 @@ class Runner:
         )
         values = {"results": results or "(none)", "task": view.task.title, "question": question}
         written, tokens = await self._write(view, "step", values, step=step, request=request)
-        return ToolOutput(without_repetition(written), tokens)
+        said, read = without_repetition(written), [each for each in known if each.tool]
+        if self._parts.served.current.small and [each.tool for each in read] == ["read_file"]:
+            path, text = str(read[0].arguments["path"]), read[0].result or ""
+            said = await asyncio.to_thread(checked_reading, path, text, question, said)
+        return ToolOutput(said, tokens)
 
     async def _plan(self, view: RunView, job: Job) -> None:
         """Have the model make the checklist of a title that the rules do not cover; ask for steps if it cannot."""

@@ -14,6 +14,7 @@ from gateway.cli.tasks.lines import MARKS, show_notices
 from gateway.cli.tasks.seen import NotSeenError, last_seen, note_seen
 from gateway.store.memory.tasks import TASK_ID
 
+_WAITING = ("remind_at: ", "wait_until: ")
 _DETACHED = click.option("--detach", is_flag=True, help="Do not wait for the end of the run.")
 
 
@@ -179,6 +180,7 @@ def _follow(client: GatewayClient, task: str, detach: bool) -> None:
         _show_run(client, client.get(f"/v1/tasks/{task}/run"))
         return
     shown: set[str] = set()
+    waits = False
     with client.stream(f"/v1/tasks/{task}/events") as events:
         for kind, found in events:
             if kind == "error":
@@ -191,6 +193,11 @@ def _follow(client: GatewayClient, task: str, detach: bool) -> None:
                     say(line)
                 shown.add(line)
             shown.add("")
+            if not waits and any(
+                step["state"] == "doing" and step["title"].startswith(_WAITING) for step in found["steps"]
+            ):
+                waits = True
+                say("it waits for its time; Ctrl-C leaves that to the server", err=True)
             if found["state"] != "running":
                 _show_stop(client, found)
                 return

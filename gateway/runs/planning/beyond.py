@@ -28,6 +28,12 @@ LISTED = re.compile(
     r"\b(?:(?:to-?do|task|list|shopping)s?|(?:remember|need|have|forget) to|i must|danh sách|việc|nhiệm vụ|cần|phải)\b",
     re.I,
 )
+# The same for facts, which may also be what the user says of themselves: "transfer 50 euros to Anna" is none.
+KEPT = re.compile(
+    rf"\b(?:{KEEP}|notes?|noted|facts?|forget|fyi|know|lưu|ghi|quên|biết)\b|"
+    r"^(?:my|our|i|we|i['’]\w+|tôi|mình|nhà|con)\b",
+    re.I,
+)
 _UNDOING = re.compile(
     r"(?:delete|remove|erase|cancel|clear|stop|undo|don['’]?t|do not|never|xoá|xóa|huỷ|hủy|đừng|ngừng|dừng)\b",
     re.I,

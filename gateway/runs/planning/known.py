@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 
 import apsw
 from msgspec import Struct
 
-from gateway.store.code.files import files_named
+from gateway.store.code.files import documents_of, files_named
 from gateway.store.code.graph import places_named
 from gateway.store.code.projects import list_projects
 from gateway.store.db import Database
 
+_DOCUMENTS = (".md", ".rst", ".txt")
+# "Read the house rules" names docs/house_rules.md.
+_READING = re.compile(
+    r"\b(?:read|open|check|look (?:in|into|at|through)|see|according to|đọc|mở|xem|kiểm tra|theo)\s+"
+    r"(?:(?:the|our|my|this|file|tệp)\s+)*(?P<name>\w[\w-]*(?:\s+\w[\w-]*){0,2})",
+    re.I,
+)
 _WORD = re.compile(r"[\w./-]*\w")
 
 
@@ -43,10 +51,10 @@ def known_in(connection: apsw.Connection, text: str) -> NamedThings:
     named = {word: project for word in words for project in there if project.name.lower() == word.lower()}
     # In a project that the text names, otherwise in any.
     searched = list({each.id: each for each in named.values()}.values()) or there
+    of_project = {each.id: f" | {each.name}" if len(there) > 1 else "" for each in searched}
     files: dict[str, str] = {}
     names: dict[str, str] = {}
     for word in words:
-        of_project = {each.id: f" | {each.name}" if len(there) > 1 else "" for each in searched}
         if "." in word or "/" in word:
             places = [
                 path + of_project[each.id]
@@ -58,4 +66,25 @@ def known_in(connection: apsw.Connection, text: str) -> NamedThings:
         holders = [each for each in searched if places_named(connection, each.id, word, most=1)]
         if len(holders) == 1:
             names[word] = word + of_project[holders[0].id]
+    if not files and (reading := _READING.search(text)):
+        documents = [
+            (path, path + of_project[each.id])
+            for each in searched
+            for path in documents_of(connection, each.id, _DOCUMENTS)
+        ]
+        files = _by_words(reading["name"], documents)
     return NamedThings({word: each.name for word, each in named.items()}, files, names, bool(there))
+
+
+def _by_words(name: str, documents: list[tuple[str, str]]) -> dict[str, str]:
+    """The place of the one document, of these (path, place), whose name is the first words, as many as possible."""
+    words = name.split()
+    for count in range(len(words), 0, -1):
+        stem = "".join(words[:count]).casefold()
+        places = [
+            place for path, place in documents if re.sub(r"[\W_]", "", Path(path).stem).casefold() == stem
+        ]
+        if places:
+            at = re.match(r"\s+".join([r"\S+"] * count), name)
+            return {at[0]: places[0]} if at and len(places) == 1 else {}
+    return {}

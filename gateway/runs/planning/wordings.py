@@ -77,7 +77,9 @@ KEEP = (
     r"memori[sz]e|save|store|record|keep|don['’]?t forget|"
     r"(?:ghi nhớ|nhớ|ghi lại|ghi chú|lưu(?: lại)?)(?: (?:giùm|dùm|hộ|giúp)(?: (?:tôi|mình|em|anh|chị))?)?)"
 )
-_TO_NOTES = r"(?:in|into|to|among|on|under) (?:my|the|your) (?:notes?|memory|facts)"
+_TO_NOTES = (
+    r"(?:(?:in|into|to|among|on|under) (?:(?:my|the|your) )?(?:notes?|memory|facts)|as an? (?:note|fact))"
+)
 _REMIND = (
     rf"(?:(?:remind|ping|nudge|alert|warn|message|notify|tell|wake) {_ME}(?: up)?|let {_ME} know|don['’]?t let {_ME} "
     rf"forget|don['’]?t forget|(?:nhắc|báo|gọi)(?: nhở)? {_ME})"
@@ -117,7 +119,7 @@ NAMED: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         (
             "search_wiki",
             r"(?:look up|tra(?: cứu)?(?: (?:giúp|giùm|dùm|hộ)(?: (?:tôi|mình))?)?)\s+"
-            r"(?!who|what|when|where|which|why|how)(?P<query>[^.;,?/]{2,60})",
+            r"(?!who|what|when|where|which|why|how|(?:xem|thử|ra)\b)(?P<query>[^.;,?/]{2,60})",
         ),
         (
             "ask_wiki",
@@ -202,13 +204,14 @@ ABOUT_FILE = re.compile(
 )
 SUM_UP = re.compile(
     r"(?:summari[sz]e|sum up|explain|describe|tóm tắt|giải thích)\b|"
-    r"(?:(?:give|show|write|make)(?: me)? )?(?:an? |the )?(?:\w+ )?(?:summary|overview|gist|outline) of\b",
+    r"(?:(?:give|show|write|make)(?: me)? )?(?:an? |the )?(?:[\w-]+ ){0,4}(?:summary|overview|gist|outline) of\b",
     re.I,
 )
 USES = re.compile(
     r".*?\b(?:calls?|uses?|using|calling|invokes?|depends? on|(?:usages?|uses|callers?|calls) of|gọi|dùng)\s+"
     r"(?:the (?:function|method|class) |hàm )?(?P<used>[\w.]+)(?:\(\))?(?:\s+in (?:the )?\S+?)?[?]?|"
-    r"where is (?P<name>[\w.]+)(?:\(\))? (?:used|called)(?: in \S+?)?[?]?",
+    r"where is (?P<name>[\w.]+)(?:\(\))? (?:used|called)(?: in \S+?)?[?]?|"
+    r"(?:hàm |lớp )?(?P<passive>[\w.]+)(?:\(\))? (?:được|đang) (?:gọi|dùng|sử dụng)(?: (?:bởi|ở|từ|trong)\b.*)?",
     re.I | re.S,
 )
 OF_CALLS = re.compile(r"\b(?:calls?|called|callers?|uses?|used|invokes?|gọi|dùng)\b", re.I)
@@ -228,4 +231,13 @@ CODE_ASKED = re.compile(
     r"(?:search|look(?: in| into| at| through)?|find|check|see|show me|show|list|go through)\b\s*|"
     r"\b(?:where|which|what|how|is|are|do|does|we|the place|the|code|for|in|of|to|uses?|it)\b(?!\w)|[?.!,]",
     re.I,
+)
+# What is to be kept of a file that was read: "note down when it closes".
+KEEP_ANSWER = re.compile(rf"{KEEP}(?: down)?\s+(?P<question>(?:{_WH}|whether\b|xem\b|mấy\b).*)", re.I | re.S)
+# What is to be found in a file whose name stands for FILE.
+IN_FILE = (
+    r"(?:check|look (?:in|at|into|through)|search|read|open|see|go through|xem|đọc|mở|tìm trong|kiểm tra)\s+"
+    r"(?:the |file |tệp )*FILE\s+(?:for|to (?:find|see|get|check)|xem|để (?:xem|tìm))\s+(?P<question>.+)|"
+    r"(?:find|get|look up|look for|check|search for|tìm|tra|lấy)\s+(?P<wanted>.+?)\s+"
+    r"(?:in|from|inside|trong|từ)\s+(?:the |file |tệp )*FILE"
 )

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from gateway.base.errors import InvalidRequestError
 from gateway.base.redact import MARK
-from gateway.runs.planning.beyond import CONDITION, LISTED, RECURRING
+from gateway.runs.planning.beyond import CONDITION, KEPT, LISTED, RECURRING
 from gateway.runs.planning.items import MAX_ITEMS, MAX_TITLE, PlannedItem, item_of_call
 from gateway.runs.planning.known import NamedThings
 from gateway.runs.planning.when import FROM_ANOTHER, TIME, with_hour
@@ -26,6 +26,8 @@ from gateway.runs.planning.wordings import (
     CODE_ASKED,
     COMPARE,
     GENERAL,
+    IN_FILE,
+    KEEP_ANSWER,
     KEEP_RESULT,
     LEADING,
     LEARN,
@@ -114,7 +116,9 @@ def options(part: str, tools: Toolbox, known: NamedThings) -> list[str]:
     if (named := _named(text)) and tools.find(named[0]) is None:  # such as http_get, without hosts
         return []
     rest = LEADING.sub("", text, count=1)
-    lines = [f"ask_wiki: {text}", f"search_wiki: {rest}", f"remember: {rest}"]
+    lines = [f"ask_wiki: {text}", f"search_wiki: {rest}"]
+    if KEPT.search(text):
+        lines += [f"remember: {rest}"]
     if LISTED.search(text):
         lines += [f"add_task: {text}", f"add_task: {rest}"]
     if known.any_project:
@@ -158,11 +162,12 @@ def _followed(parts: list[str], tools: Toolbox, known: NamedThings) -> list[Titl
             found[-1] = TitlePart(found[-1].text, _planned(steps[-1:], tools))
         own = (
             own
+            or _kept_of_reading(text, steps)
             or _of_waiting(text, steps)
             or _at_a_time(text, known, last=part is parts[-1])
             or _steps(text, known)
         )
-        own = own or _of_reading(text, steps) or _of_file(text, known)
+        own = own or _of_reading(text, steps) or _of_file(text, known) or _in_file(text, known)
         if len(own) == 1 and own[0][0] == "ask_wiki" and _asks_of_steps(text, steps):
             own = [("think", {"question": own[0][1]["question"]})]
         timed = any(tool in ("remind_at", "wait_until") for tool, _ in own)
@@ -188,6 +193,16 @@ def _of_reading(text: str, before: list[_Step]) -> list[_Step]:
     learned = LEARN.fullmatch(text) if _has_read(before) else None
     asked = learned["question"] if learned else ""
     return [("think", {"question": asked})] if ASKED_OF_STEPS.fullmatch(asked) else []
+
+
+def _kept_of_reading(text: str, before: list[_Step]) -> list[_Step]:
+    """What is to be remembered of a text that was read: "note down when it closes"."""
+    kept = KEEP_ANSWER.fullmatch(text) if _has_read(before) else None
+    if kept is None:
+        return []
+    question = kept["question"].strip(" ?.")
+    result = f"{{{{{len(before) + 1}}}}}"
+    return [("think", {"question": question}), ("remember", {"text": f"{question}: {result}"})]
 
 
 def _of_waiting(text: str, before: list[_Step]) -> list[_Step]:
@@ -227,7 +242,7 @@ def _of_result(text: str, before: list[_Step]) -> list[_Step]:
 def _steps(text: str, known: NamedThings) -> list[_Step]:
     """The steps of a part; none if no rule is sure."""
     used = USES.fullmatch(text)
-    name = known.names.get((used["used"] or used["name"]) if used else "")
+    name = known.names.get(next(filter(None, used.groups()), "") if used else "")
     if name:
         return [("callers_of", _placed("name", name))]
     if named := _named(text):
@@ -303,6 +318,17 @@ def _of_file(title: str, known: NamedThings) -> list[_Step]:
     if not is_asked or (not rest and not _beyond_reading(text, files[0], known)):
         return []
     return [("read_file", _placed("path", known.files[files[0]])), ("think", {"question": asked})]
+
+
+def _in_file(text: str, known: NamedThings) -> list[_Step]:
+    """Something that is looked for in the one file that a part names: "check docs/a.md for the number"."""
+    if len(files := [word for word in known.files if word in text]) != 1:
+        return []
+    found = re.fullmatch(IN_FILE.replace("FILE", re.escape(files[0])), text, re.I | re.S)
+    wanted = (found["question"] or found["wanted"]) if found else ""
+    if not wanted or any(word in known.names for word in wanted.split()):
+        return []
+    return [("read_file", _placed("path", known.files[files[0]])), ("think", {"question": wanted})]
 
 
 def _beyond_reading(text: str, file: str, known: NamedThings) -> str:

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from gateway.base.errors import InvalidRequestError
 from gateway.memory.learning.entailment import content
-from gateway.runs.planning.beyond import LISTED, beyond_steps
+from gateway.runs.planning.beyond import KEPT, LISTED, beyond_steps
 from gateway.runs.planning.checklist import items_of_lines
 from gateway.runs.planning.items import MAX_ITEMS, MAX_TITLE, RESULT, PlannedItem, item_of_call
 from gateway.runs.planning.known import NamedThings
@@ -45,27 +45,43 @@ async def items_by_model(
 ) -> list[PlannedItem]:
     """The items of a title; with ``asks`` they may be questions to the owner. Raises InvalidRequestError."""
     items: list[PlannedItem] = []
-    for part in parts_of(title, tools, known):
+    parts = parts_of(title, tools, known)
+    for part in parts:
         if part.items:
             items += part.items
             continue
-        if reason := beyond_steps(part.text, tools, known):
-            raise InvalidRequestError(reason)
-        lines = [line for line in options(part.text, tools, known) if _is_step(line, tools)]
-        written = await write("checklist", {"asked": part.text}, _pick_schema(lines)) if lines else ""
-        picked = _decoded(written, str)
-        if picked == _SEVERAL:
-            exact = _exact(part.text, tools, known)
-            values = {"tools": _described(tools, exact), "asked": part.text, "result": "{{3}}"}
-            written = await write("steps", values, _schema(tools, exact, asks=asks))
-            items += _checked(_decoded(written, list[_Step]) or [], part.text, tools, exact, len(items))
-        elif picked in lines:
-            items += items_of_lines([picked], tools)
-        else:
-            raise InvalidRequestError(f"No tool is known for {part.text!r}")
+        try:
+            items += await _of_part(part.text, tools, known, write, asks=asks, before=len(items))
+        except InvalidRequestError as error:
+            others = [f"`{_line(item)}`" for other in parts for item in other.items]
+            rest = f". For the rest there are {', '.join(others)}" if others else ""
+            raise InvalidRequestError(f"{error.message.rstrip('.')}{rest}") from None
     if len(items) > MAX_ITEMS:
         raise InvalidRequestError(f"The model's list has {len(items)} steps, and {MAX_ITEMS} are possible")
     return items
+
+
+async def _of_part(
+    text: str, tools: Toolbox, known: NamedThings, write: Write, *, asks: bool, before: int
+) -> list[PlannedItem]:
+    """The items of a part that no rule knows, after ``before`` others. Raises InvalidRequestError."""
+    if reason := beyond_steps(text, tools, known):
+        raise InvalidRequestError(reason)
+    lines = [line for line in options(text, tools, known) if _is_step(line, tools)]
+    written = await write("checklist", {"asked": text}, _pick_schema(lines)) if lines else ""
+    picked = _decoded(written, str)
+    if picked == _SEVERAL:
+        exact = _exact(text, tools, known)
+        values = {"tools": _described(tools, exact), "asked": text, "result": "{{3}}"}
+        written = await write("steps", values, _schema(tools, exact, asks=asks))
+        return _checked(_decoded(written, list[_Step]) or [], text, tools, exact, before)
+    if picked not in lines:
+        raise InvalidRequestError(f"No tool is known for {text!r}")
+    return items_of_lines([picked], tools)
+
+
+def _line(item: PlannedItem) -> str:
+    return item.title if item.tool else f"think: {item.title}"
 
 
 def _is_step(line: str, tools: Toolbox) -> bool:
@@ -155,7 +171,7 @@ def _checked(steps: list[_Step], text: str, tools: Toolbox, exact: _Exact, befor
             problem = "repeats another one" if item in items else ""
             items.append(item)
         if problem:
-            raise InvalidRequestError(f"The model found no steps that fit: its step {number} {problem}")
+            raise InvalidRequestError(f"No step is known for {text!r}: the model's step {number} {problem}")
     if not items:
         raise InvalidRequestError(f"The model wrote no steps for {text!r}")
     return items
@@ -171,6 +187,8 @@ def _problem(step: _Step, number: int, text: str, tools: Toolbox, exact: _Exact)
             return f"has a `{name}` that the task does not name: {value!r}"
     if step.tool == "add_task" and not LISTED.search(text):
         return "adds a task, which the task does not ask for"
+    if step.tool == "remember" and not KEPT.search(text):
+        return "remembers something, which the task does not ask for"
     free = " ".join(value for name, value in step.arguments.items() if name not in exact)
     said = f"{free}{step.think}{step.ask}"
     results = [int(match) for match in RESULT.findall(said)]

@@ -84,6 +84,15 @@ def files_named(connection: apsw.Connection, project: str, name: str) -> list[st
     return [each.path for each in found]
 
 
+def documents_of(connection: apsw.Connection, project: str, endings: Sequence[str]) -> list[str]:
+    """Paths of the files whose name ends so, such as ``.md``."""
+    any_of = " OR ".join("path LIKE '%' || ?" for _ in endings)
+    found = connection.execute(
+        f"SELECT path FROM code_files WHERE project = ? AND ({any_of})", (project, *endings)
+    )
+    return [str(path) for (path,) in found]
+
+
 def facts_of(connection: apsw.Connection, digest: bytes) -> bytes | None:
     found = connection.execute("SELECT facts FROM code_facts WHERE hash = ?", (digest,)).get
     return found if isinstance(found, bytes) else None

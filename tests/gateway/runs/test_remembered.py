@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from gateway.runs.reading import NO_ANSWER
 from tests.gateway.api.conftest import Client
+from tests.gateway.api.scripted import ScriptedInference
 from tests.gateway.runs.conftest import answer, begin, rest
 
 
@@ -14,6 +16,16 @@ async def test_what_was_not_found_is_told_but_not_remembered(client: Client) -> 
     run = await answer(client, task, "skip")
     assert run["result"] == "told: The wiki does not say."
     assert (await client.get("/v1/facts")).json()["data"] == []
+
+
+async def test_what_a_file_does_not_say_is_not_remembered(
+    client: Client, inference: ScriptedInference
+) -> None:
+    inference.script = lambda call: [f"{NO_ANSWER}rules.md plainly answers that. The file begins:\nBe kind."]
+    run = await rest(client, await begin(client, "x", "think: Is there a sauna?", "remember: sauna: {{1}}"))
+    assert (
+        "step 1 found nothing: No sentence of rules.md plainly answers that." in run["breakpoint"]["question"]
+    )
 
 
 async def test_facts_about_different_things_stay_beside_each_other(client: Client) -> None:

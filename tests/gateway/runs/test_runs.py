@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import apsw
@@ -13,6 +12,7 @@ import pytest
 
 from gateway.base.errors import InvalidRequestError
 from gateway.config.settings import Settings
+from gateway.store.open import make_database
 from gateway.store.request_log import get_record
 from tests.gateway.api.conftest import Client, in_process, make_key
 from tests.gateway.api.conversations.test_conversations import text_of
@@ -236,16 +236,18 @@ async def test_a_reminder_waits_and_a_pause_ends_the_wait(
         await rest(client, task, lambda run: run["steps"][0]["state"] == "doing")
         assert (await client.post(f"{view}/pause")).json()["state"] == "paused"
         assert (await client.post(f"{view}/resume")).json()["state"] == "running"
-    _move_back(settings.database_path, timedelta(hours=11))
+    database = make_database(settings)
+    database.open()
+    database.write_sync(lambda c: _move_back(c, timedelta(hours=11)))
+    database.close()
     async with in_process(settings, inference) as client:  # the clock has gone on meanwhile
         run = await rest(client, task)
         assert (run["state"], run["steps"][0]["attempts"]) == ("done", 1)
         assert "Reminder: sleep" in await notices(client)
 
 
-def _move_back(path: Path, by: timedelta) -> None:
+def _move_back(database: apsw.Connection, by: timedelta) -> None:
     """Let the reminder and the jobs be due ``by`` earlier."""
-    database = apsw.Connection(str(path))
     [(item, tool)] = database.execute("SELECT id, tool FROM tasks WHERE tool IS NOT NULL").fetchall()
     call = msgspec.json.decode(tool)
     at = datetime.fromisoformat(call["arguments"]["time"]) - by
@@ -253,7 +255,6 @@ def _move_back(path: Path, by: timedelta) -> None:
     arguments = msgspec.json.encode(call["arguments"]).decode()
     database.execute("UPDATE run_steps SET arguments = ? WHERE item = ?", (arguments, item))
     database.execute("UPDATE jobs SET not_before = 0")
-    database.close()
 
 
 async def test_the_events_end_with_the_run(client: Client) -> None:
@@ -312,12 +313,13 @@ async def test_a_step_is_done_again_on_request(client: Client, inference: Script
 async def test_every_step_is_in_the_request_log(client: Client, settings: Settings) -> None:
     run = await rest(client, await begin(client, "x", "think: How is it?", "notify: it is {{1}}"))
     asked, told = [step["request"] for step in run["steps"]]
-    database = apsw.Connection(str(settings.database_path))
-    assert get_record(database, asked).answer == "It is fine."
-    record = get_record(database, told)
+    database = make_database(settings)
+    database.open()
+    answered, record = database.read_sync(lambda c: (get_record(c, asked), get_record(c, told)))
+    database.close()
+    assert answered.answer == "It is fine."
     assert (record.text, record.answer) == ("notify(text='it is It is fine.')", "told: it is It is fine.")
     assert record.details["arguments"] == {"text": "it is It is fine."}
-    database.close()
 
 
 async def test_a_chat_does_not_mark_what_waits_as_done(client: Client) -> None:

@@ -202,6 +202,42 @@ def tools(tmp_path: Path) -> Toolbox:
         ("nhắc tôi uống thuốc mỗi ngày lúc 8 giờ", []),
         ("what calls total and what's in that file?", []),
         ("Write a page on Befunge and put 'send it' on my list", []),
+        (
+            "check docs/opening.md for the hours and ask the wiki who made Befunge",
+            [
+                ("read_file", {"path": "docs/opening.md"}),
+                ("think", {"question": "the hours"}),
+                ("ask_wiki", {"question": "who made Befunge"}),
+            ],
+        ),
+        (
+            "read docs/opening.md and note down when it closes",
+            [
+                ("read_file", {"path": "docs/opening.md"}),
+                ("think", {"question": "when it closes"}),
+                ("remember", {"text": "when it closes: {{2}}"}),
+            ],
+        ),
+        (
+            "give me a two sentence summary of till.py",
+            [
+                ("read_file", {"path": "src/till.py"}),
+                ("think", {"question": "give me a two sentence summary of till.py"}),
+            ],
+        ),
+        (
+            "tìm giờ mở cửa trong docs/opening.md",
+            [("read_file", {"path": "docs/opening.md"}), ("think", {"question": "giờ mở cửa"})],
+        ),
+        ("hàm total được gọi ở đâu?", [("callers_of", {"name": "total"})]),
+        ("tra xem Piet do ai tạo ra", [("ask_wiki", {"question": "Piet do ai tạo ra"})]),
+        (
+            "who made Befunge? save it as a note",
+            [
+                ("ask_wiki", {"question": "who made Befunge"}),
+                ("remember", {"text": "who made Befunge: {{1}}"}),
+            ],
+        ),
         ("Delete till.py", []),
         ("What is my name?", []),
         ("When the rain stops, close the windows", []),
@@ -303,6 +339,8 @@ def test_a_part_that_no_rule_knows_leaves_only_what_it_says(tools: Toolbox) -> N
 def test_a_step_that_could_not_be_made_is_not_offered(tools: Toolbox) -> None:
     lines = options("My bike needs air today", tools, KNOWN)
     assert "remember: My bike needs air today" in lines
+    assert "remember: Keep it" in options("Keep it", tools, KNOWN)
+    assert not any(line.startswith("remember") for line in options("send Anna 50 euros", tools, KNOWN))
     assert not any(line.startswith(("remind_at", "wait_until")) for line in lines), "today has no hour"
     for text in ("gửi email cho anh Nam", "show Sam the program", "ask Pam"):
         lines = options(text, tools, KNOWN)

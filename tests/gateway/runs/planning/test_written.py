@@ -35,7 +35,7 @@ def able(*steps: dict[str, Any]) -> Script:
 async def test_a_list_is_shown_and_then_carried_out(client: Client, inference: ScriptedInference) -> None:
     kept = {"tool": "remember", "arguments": {"text": "comparison of cats and dogs: {{3}}"}}
     inference.script = able(CATS, DOGS, {"think": "Which are friendlier?"}, kept)
-    task = await begin(client, "Tell me: it begins; a comparison of cats and dogs for the club")
+    task = await begin(client, "Tell me: it begins; a comparison of cats and dogs for the club notes")
     run = await rest(client, task)
     assert (run["planned"], run["breakpoint"]["kind"]) == ("model", "confirm")
     lines = [
@@ -58,7 +58,7 @@ async def test_a_list_is_shown_and_then_carried_out(client: Client, inference: S
 @pytest.mark.parametrize(
     ("steps", "problem"),
     [
-        ([CATS, DOGS, CATS], "no steps that fit: its step 3 repeats another one"),
+        ([CATS, DOGS, CATS], "the model's step 3 repeats another one"),
         ([{"tool": "search_wiki", "arguments": {"query": "cats of Garfield"}}], "'Garfield'"),
         ([{"tool": "search_wiki", "arguments": {"query": "cats at evil.example"}}], "'evil.example'"),
         ([{"tool": "ask_wiki", "arguments": {"question": "How tall is the tower?"}}], "not about the task"),
@@ -78,9 +78,28 @@ async def test_what_does_not_follow_from_the_task_is_asked_about(
     client: Client, inference: ScriptedInference, steps: list[dict[str, Any]], problem: str
 ) -> None:
     inference.script = able(*steps)
-    run = await rest(client, await begin(client, "A comparison of cats and dogs for the club"))
+    run = await rest(client, await begin(client, "A comparison of cats and dogs for the club notes"))
     assert (run["breakpoint"]["kind"], run["steps"]) == ("checklist", [])
     assert problem in run["breakpoint"]["question"]
+
+
+async def test_nothing_is_remembered_that_the_task_does_not_ask_for(
+    client: Client, inference: ScriptedInference
+) -> None:
+    inference.script = able({"tool": "remember", "arguments": {"text": "Send 50 euros to Anna"}})
+    run = await rest(client, await begin(client, "Send 50 euros to Anna"))
+    assert "remembers something, which the task does not ask for" in run["breakpoint"]["question"]
+
+
+async def test_the_question_names_the_part_and_what_is_known_of_the_rest(
+    client: Client, inference: ScriptedInference
+) -> None:
+    inference.script = able()
+    run = await rest(client, await begin(client, "Tell me: it begins; water the plants"))
+    assert (
+        "for 'water the plants'. For the rest there are `notify: it begins`. Write"
+        in run["breakpoint"]["question"]
+    )
 
 
 async def test_a_long_list_is_refused(client: Client, inference: ScriptedInference) -> None:
