@@ -11,9 +11,11 @@ import os
 import resource
 import shutil
 import sys
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import TextIO
 
 import httpx2
 import msgspec
@@ -25,6 +27,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import TextContent
 
 from gateway.base.errors import HearthError
+from gateway.base.visible import visible
 from gateway.config.settings import McpServer
 from gateway.runs.tools.outside import Described, Reported, Wanted
 from gateway.wiki.remote.addresses import Rule, is_plain
@@ -33,6 +36,7 @@ from gateway.wiki.remote.transport import PinnedTransport
 _MEMORY = 2 * 1024**3  # address space of this process
 _PAGES = 20  # of a list of tools
 _SHOWN = 500
+_LAST_SECONDS = 0.5
 _REMEDY = "; name its address in tasks.servers"
 # Becomes the server: dies with its parent (PR_SET_PDEATHSIG, SIGKILL), and has the memory that this process may not.
 _LAUNCH = (
@@ -57,6 +61,28 @@ def sandboxed(server: McpServer) -> list[str]:
     for path in server.write:
         words += ["--bind", path, path]
     return [*words, "--", *server.command]
+
+
+class _LastWords:
+    """The last line that a program writes to standard error, which says why it ended."""
+
+    def __init__(self) -> None:
+        read, write = os.pipe()
+        self.file = os.fdopen(write, "w")
+        self._end = b""
+        self._reader = threading.Thread(target=self._read, args=(read,), daemon=True)
+        self._reader.start()
+
+    def _read(self, source: int) -> None:
+        while part := os.read(source, 65536):
+            self._end = (self._end + part)[-_SHOWN:]
+
+    def after(self, problem: str) -> str:
+        """A problem with that line."""
+        self.file.close()
+        self._reader.join(_LAST_SECONDS)  # a program that still runs keeps its end open
+        lines = visible(self._end.decode(errors="replace")).strip().splitlines()
+        return f"{problem}; it wrote: {lines[-1].strip()}" if lines else problem
 
 
 class _Limited(httpx2.AsyncBaseTransport):
@@ -99,24 +125,28 @@ class _Counted(httpx2.AsyncByteStream):
 
 
 async def work(wanted: Wanted) -> Reported:
-    server = wanted.server
+    server, words = wanted.server, _LastWords()
+
+    def failed(error: BaseException) -> Reported:
+        return Reported(problem=words.after(str(error)[:_SHOWN] or type(error).__name__))
+
     try:
         async with asyncio.timeout(server.seconds):
-            return await _work(wanted)
+            return await _work(wanted, words.file)
     except TimeoutError:
         return Reported(problem=f"it did not answer within {server.seconds:g} seconds")
     except BaseExceptionGroup as group:
         error: BaseException = group
         while isinstance(error, BaseExceptionGroup):
             error = error.exceptions[0]
-        return Reported(problem=str(error)[:_SHOWN] or type(error).__name__)
+        return failed(error)
     except (MCPError, HearthError, OSError, ValueError, RuntimeError, httpx2.HTTPError) as error:
-        return Reported(problem=str(error)[:_SHOWN] or type(error).__name__)
+        return failed(error)
 
 
-async def _work(wanted: Wanted) -> Reported:
+async def _work(wanted: Wanted, errors: TextIO) -> Reported:
     server = wanted.server
-    async with _transport(server) as transport, Client(transport, cache=None) as client:
+    async with _transport(server, errors) as transport, Client(transport, cache=None) as client:
         tools, cursor = [], None
         for _ in range(_PAGES):
             page = await client.list_tools(cursor=cursor)
@@ -141,10 +171,11 @@ async def _work(wanted: Wanted) -> Reported:
 
 
 @asynccontextmanager
-async def _transport(server: McpServer) -> AsyncIterator[Transport]:
+async def _transport(server: McpServer, errors: TextIO) -> AsyncIterator[Transport]:
     if server.command:
         command = [sys.executable, "-c", _LAUNCH, *sandboxed(server)]
-        yield stdio_client(StdioServerParameters(command=command[0], args=command[1:], env=server.env))
+        program = StdioServerParameters(command=command[0], args=command[1:], env=server.env)
+        yield stdio_client(program, errlog=errors)
         return
     limited = _Limited(server.url, server.max_bytes)
     async with httpx2.AsyncClient(

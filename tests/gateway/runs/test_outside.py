@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -124,9 +125,12 @@ async def test_a_server_without_usable_tools_is_named(
     async with in_process(configured(settings, server), inference) as client:
         made = (await client.post("/v1/tasks", json={"title": "x", "archetype": "model"})).json()["id"]
         refused = await client.post(f"/v1/tasks/{made}/run", json={"steps": ["odd.say: one"]})
-        assert "there is no tool `odd.say`; the MCP server" in refused.json()["error"]["message"] or (
-            "no schema of its arguments" in refused.json()["error"]["message"]
-        )
+        message = refused.json()["error"]["message"]
+        if server.command == ["/no/such/program"]:
+            assert "there is no tool `odd.say`; the MCP server" in message
+            assert re.search("it wrote: .*No such file or directory", message), "the program's last line"
+        else:
+            assert "no schema of its arguments" in message
 
 
 async def test_over_http(settings: Settings, inference: ScriptedInference) -> None:
