@@ -87,6 +87,7 @@ _REMIND = (
 _SET_REMINDER = r"(?:set|create|make|add)(?: up)?(?: me)? an? (?:reminder|alarm)(?: for me)?"
 _SET_ALARM = r"(?:đặt|cài|hẹn) "
 _NO_QUESTION = r"(?!who|what|when|where|which|why|how|if\b|whether|unless|nếu|xem)"
+_SUMMARY_OF = r"(?:an? |the )?(?:[\w-]+ ){0,2}(?:summary|overview|explanation|description|definition) of\b"
 _TELL = rf"(?:notify {_ME}|tell {_ME}|let {_ME} know|báo {_ME})"
 _LIST = (
     r"(?:my|the|our)(?: (?:to-?do|task|shopping|day['’]s))?[ -]?(?:list|tasks|to-?dos)"
@@ -151,7 +152,7 @@ NAMED: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("remember", rf"{KEEP}\s*(?:that\b\s*:?|:|rằng|là)\s+(?!{_TO_NOTES}$)(?P<text>.+)"),
         (
             "remember",
-            rf"{KEEP}\s+(?!to\b|{_OF_RESULT}\b)(?P<text>.+?\s(?:is|are|was|has|have|likes?|lives?|là|có|thích|ở)\s.+)",
+            rf"{KEEP}\s+(?!to\b|{_OF_RESULT}\b|{_WH}[^:,]*$|{_SUMMARY_OF})(?P<text>.+?\s(?:is|are|was|has|have|likes?|lives?|là|có|thích|ở)\s.+)",
         ),
         (
             "add_task",
@@ -192,13 +193,13 @@ TELL_RESULT = re.compile(
     re.I,
 )
 READ = re.compile(
-    r"(?:read|open|show|print|display|view|see|look|list|give|get|let|me|us|at|into|in|inside|what(?:['’]s)?|is|the|this|file|"
+    r"(?:read|open|check|show|print|display|view|see|look|go|through|over|list|give|get|let|me|us|at|into|in|inside|what(?:['’]s)?|is|the|this|file|"
     r"content|contents|text|whole|of|does|say|says|out|find|all|please|from|project|có|gì|trong|đọc|mở|xem|tệp|nội|dung|của)"
     r"(?=\W|$)",
     re.I,
 )
 ABOUT_FILE = re.compile(
-    r"(?:according to|as (?:written|said) in|see|look(?: it up)? in|read|based on|theo)\b|"
+    r"(?:according to|as (?:written|said) in|see|look(?: it up)? in|read|check|based on|theo|xem)\b|"
     r"\b(?:it|that|this|which|answer)(?:['’]s|\s+(?:is|should|must|can|says|stands|will))",
     re.I,
 )
@@ -234,6 +235,11 @@ CODE_ASKED = re.compile(
 )
 # What is to be kept of a file that was read: "note down when it closes".
 KEEP_ANSWER = re.compile(rf"{KEEP}(?: down)?\s+(?P<question>(?:{_WH}|whether\b|xem\b|mấy\b).*)", re.I | re.S)
+# What is to be looked up and kept: "save a summary of what Piet is to my notes".
+KEEP_FOUND = re.compile(
+    rf"{KEEP}(?: down)?\s+(?:(?P<question>{_WH}[^:,]+?)|{_SUMMARY_OF}\s+(?P<topic>.+?))(?:\s+{_TO_NOTES})?",
+    re.I | re.S,
+)
 # What is to be found in a file whose name stands for FILE.
 IN_FILE = (
     r"(?:check|look (?:in|at|into|through)|search|read|open|see|go through|xem|đọc|mở|tìm trong|kiểm tra)\s+"

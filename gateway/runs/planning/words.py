@@ -28,6 +28,7 @@ from gateway.runs.planning.wordings import (
     GENERAL,
     IN_FILE,
     KEEP_ANSWER,
+    KEEP_FOUND,
     KEEP_RESULT,
     LEADING,
     LEARN,
@@ -165,6 +166,7 @@ def _followed(parts: list[str], tools: Toolbox, known: NamedThings) -> list[Titl
             or _kept_of_reading(text, steps)
             or _of_waiting(text, steps)
             or _at_a_time(text, known, last=part is parts[-1])
+            or _kept_of_wiki(text, len(steps) + 1)
             or _steps(text, known)
         )
         own = own or _of_reading(text, steps) or _of_file(text, known) or _in_file(text, known)
@@ -203,6 +205,18 @@ def _kept_of_reading(text: str, before: list[_Step]) -> list[_Step]:
     question = kept["question"].strip(" ?.")
     result = f"{{{{{len(before) + 1}}}}}"
     return [("think", {"question": question}), ("remember", {"text": f"{question}: {result}"})]
+
+
+def _kept_of_wiki(text: str, number: int) -> list[_Step]:
+    """What is to be looked up by step ``number`` and remembered."""
+    found = KEEP_FOUND.fullmatch(text)
+    if found is None or any(each.search(text) for each in (PATH, _TIME)):
+        return []
+    asked = (found["question"] or found["topic"]).strip(" ?.")
+    question = asked if QUESTION.fullmatch(asked) else f"What is {asked}?"
+    if PERSONAL.search(question) or PRONOUN.fullmatch(asked):
+        return []
+    return [("ask_wiki", {"question": question}), ("remember", {"text": f"{asked}: {{{{{number}}}}}"})]
 
 
 def _of_waiting(text: str, before: list[_Step]) -> list[_Step]:

@@ -229,6 +229,24 @@ def tools(tmp_path: Path) -> Toolbox:
             "tìm giờ mở cửa trong docs/opening.md",
             [("read_file", {"path": "docs/opening.md"}), ("think", {"question": "giờ mở cửa"})],
         ),
+        (
+            "look through docs/opening.md and tell me when it opens",
+            [("read_file", {"path": "docs/opening.md"}), ("think", {"question": "when it opens"})],
+        ),
+        (
+            "save a summary of what Piet is to my notes",
+            [("ask_wiki", {"question": "what Piet is"}), ("remember", {"text": "what Piet is: {{1}}"})],
+        ),
+        (
+            "find out who made Piet and then note down when Befunge was made",
+            [
+                ("ask_wiki", {"question": "who made Piet"}),
+                ("ask_wiki", {"question": "when Befunge was made"}),
+                ("remember", {"text": "when Befunge was made: {{2}}"}),
+            ],
+        ),
+        ("keep in mind that who wins is unimportant", [("remember", {"text": "who wins is unimportant"})]),
+        ("remember what I said", []),
         ("hàm total được gọi ở đâu?", [("callers_of", {"name": "total"})]),
         ("tra xem Piet do ai tạo ra", [("ask_wiki", {"question": "Piet do ai tạo ra"})]),
         (
