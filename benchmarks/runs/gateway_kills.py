@@ -1,9 +1,10 @@
 """kill -9 of the whole gateway at random while 20 tasks append to a file through an outside tool.
 
-    python -m benchmarks.runs.gateway_kills [--kills 500] [--life 4]
+    python -m benchmarks.runs.gateway_kills [--kills 500] [--life 4] [--store postgresql://…]
 
 Doubtful steps are answered truthfully. At the end each line must be there once, and nothing left to do. ``--life`` is
-the longest life of a gateway in seconds: beside other programs a step takes longer than the second of an idle machine.
+the longest life of a gateway in seconds: beside other programs a step takes longer than the second of an idle machine,
+and on PostgreSQL (``--store``) the next gateway takes up a job 15 s after the last sign of life of the one before.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ def main() -> None:
     parser = command_line(__doc__)
     parser.add_argument("--kills", type=int, default=500)
     parser.add_argument("--life", type=float, default=4.0, metavar="SECONDS")
+    parser.add_argument("--store", default="", metavar="URL")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -35,7 +37,7 @@ def main() -> None:
         command = ", ".join(f'"{each}"' for each in (sys.executable, _TOOL, "append", lines))
         config.write_text(
             f'[[tasks.servers]]\nname = "file"\ntools = {{ say = ["effect"] }}\ncommand = [{command}]\n'
-            "sandbox = false\n"
+            f'sandbox = false\n[store]\nurl = "{options.store}"\n'
         )
         kills, batch, asked, tasks = 0, 0, Counter[str](), list[str]()
         while True:

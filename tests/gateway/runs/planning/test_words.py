@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,37 +13,8 @@ from gateway.runs.planning.beyond import beyond_steps
 from gateway.runs.planning.checklist import items_of_lines, lines_in
 from gateway.runs.planning.known import NamedThings
 from gateway.runs.planning.words import items_of_words, options, parts_of
-from gateway.runs.tool import RunTool, Toolbox, ToolOutput, as_data, fenced, without_repetition
-from gateway.runs.tools.code import code_tools
-from gateway.runs.tools.own import own_tools
-from gateway.runs.tools.web import web_tools
-from gateway.runs.tools.wiki import AskWikiArgs, SearchWikiArgs
-from gateway.store.db import Database
-
-KNOWN = NamedThings(
-    projects={"shop": "shop"},
-    files={"docs/opening.md": "docs/opening.md", "till.py": "src/till.py"},
-    names={"total": "total"},
-    any_project=True,
-)
-
-
-async def ask_wiki(calling: object, asked: AskWikiArgs) -> ToolOutput:
-    """Answer a question."""
-    return ToolOutput(asked.question)
-
-
-async def search_wiki(calling: object, asked: SearchWikiArgs) -> ToolOutput:
-    """Find pages."""
-    return ToolOutput(asked.query)
-
-
-@pytest.fixture
-def tools(tmp_path: Path) -> Toolbox:
-    database = Database(tmp_path / "hearth.db")
-    wiki = [RunTool(AskWikiArgs, ask_wiki), RunTool(SearchWikiArgs, search_wiki)]
-    own = own_tools(database, "Europe/Helsinki")
-    return Toolbox([*wiki, *code_tools(database), *own, *web_tools(["example.org"])])
+from gateway.runs.tool import Toolbox, as_data, fenced, without_repetition
+from tests.gateway.runs.planning.conftest import KNOWN
 
 
 @pytest.mark.parametrize(
@@ -202,60 +172,6 @@ def tools(tmp_path: Path) -> Toolbox:
         ("nhắc tôi uống thuốc mỗi ngày lúc 8 giờ", []),
         ("what calls total and what's in that file?", []),
         ("Write a page on Befunge and put 'send it' on my list", []),
-        (
-            "check docs/opening.md for the hours and ask the wiki who made Befunge",
-            [
-                ("read_file", {"path": "docs/opening.md"}),
-                ("think", {"question": "the hours"}),
-                ("ask_wiki", {"question": "who made Befunge"}),
-            ],
-        ),
-        (
-            "read docs/opening.md and note down when it closes",
-            [
-                ("read_file", {"path": "docs/opening.md"}),
-                ("think", {"question": "when it closes"}),
-                ("remember", {"text": "when it closes: {{2}}"}),
-            ],
-        ),
-        (
-            "give me a two sentence summary of till.py",
-            [
-                ("read_file", {"path": "src/till.py"}),
-                ("think", {"question": "give me a two sentence summary of till.py"}),
-            ],
-        ),
-        (
-            "tìm giờ mở cửa trong docs/opening.md",
-            [("read_file", {"path": "docs/opening.md"}), ("think", {"question": "giờ mở cửa"})],
-        ),
-        (
-            "look through docs/opening.md and tell me when it opens",
-            [("read_file", {"path": "docs/opening.md"}), ("think", {"question": "when it opens"})],
-        ),
-        (
-            "save a summary of what Piet is to my notes",
-            [("ask_wiki", {"question": "what Piet is"}), ("remember", {"text": "what Piet is: {{1}}"})],
-        ),
-        (
-            "find out who made Piet and then note down when Befunge was made",
-            [
-                ("ask_wiki", {"question": "who made Piet"}),
-                ("ask_wiki", {"question": "when Befunge was made"}),
-                ("remember", {"text": "when Befunge was made: {{2}}"}),
-            ],
-        ),
-        ("keep in mind that who wins is unimportant", [("remember", {"text": "who wins is unimportant"})]),
-        ("remember what I said", []),
-        ("hàm total được gọi ở đâu?", [("callers_of", {"name": "total"})]),
-        ("tra xem Piet do ai tạo ra", [("ask_wiki", {"question": "Piet do ai tạo ra"})]),
-        (
-            "who made Befunge? save it as a note",
-            [
-                ("ask_wiki", {"question": "who made Befunge"}),
-                ("remember", {"text": "who made Befunge: {{1}}"}),
-            ],
-        ),
         ("Delete till.py", []),
         ("What is my name?", []),
         ("When the rain stops, close the windows", []),
