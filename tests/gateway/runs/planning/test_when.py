@@ -11,9 +11,7 @@ from gateway.base.errors import InvalidRequestError
 from gateway.runs.planning.when import moment
 from gateway.runs.planning.words import items_of_words
 from gateway.runs.tool import Toolbox
-from tests.gateway.runs.planning.test_words import KNOWN, tools
-
-__all__ = ["tools"]
+from tests.gateway.runs.planning.conftest import KNOWN
 
 NOW = datetime(2026, 11, 23, 14, 30, tzinfo=ZoneInfo("Europe/Helsinki"))
 
