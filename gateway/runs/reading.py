@@ -13,12 +13,23 @@ from gateway.wiki.source import Page, Section
 NO_ANSWER = "No sentence of "  # begins a result that answers nothing: it can be told, but is not kept
 _PASSAGE_TOKENS = 200
 _BEGINNING = 1000  # characters of the file, where none of its sentences answers
+# What is to be made of the file is no sentence of it.
+_MAKES = re.compile(
+    r"(?:write|rewrite|translate|draft|compose|make|suggest|list|count|convert|turn|rank|rate|guess|imagine|"
+    r"viết|dịch|liệt kê|đếm|gợi ý)\b",
+    re.I,
+)
 _MARKER = re.compile(r"\s*\[1\]")
 _SAYS = re.compile(r'The page ("[^"]*" says)')
 
 
 def checked_reading(path: str, text: str, question: str, written: str) -> str:
-    """The sentences of an answer that the file supports, or those of the file that answer, or its beginning."""
+    """The sentences of an answer that the file supports, or those of the file that answer, or its beginning.
+
+    What is not asked but to be made, such as a translation, stays as it is ``written``.
+    """
+    if _MAKES.match(question):
+        return written
     is_summary = SUM_UP.match(question) is not None
     page = Page(path, 0, "", [Section("", "", 1, text)])
     evidence = Evidence.of([(1, page, cut_section(0, text, _PASSAGE_TOKENS))])

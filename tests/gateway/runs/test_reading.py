@@ -33,6 +33,7 @@ Check-out is before 11 in the morning.
             "You must leave at 9.",
             '"house.md" says: Check-out is before 11 in the morning.',
         ),
+        ("Write a haiku about it", "Quiet at night.", "Quiet at night."),
         (
             "is there a sauna",
             "There is a Finnish sauna.",
