@@ -12,7 +12,7 @@ from itertools import pairwise
 from gateway.memory.learning.statements import WORD
 from gateway.store.memory.messages import StoredMessage
 
-_RUN = 4  # words
+_RUN = 3  # words
 # A reply is a copy if this share of its runs of words is in earlier replies, or if it begins as one of them does.
 _COPIED = 0.3
 # What was copied this often is left out too: one example is enough for the next copy.
