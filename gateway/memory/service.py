@@ -250,8 +250,7 @@ class Conversations:
             owner=conversation.owner,
             adapter=call.adapter,
         )
-        disclosed = None
-        # A small model can do nothing with the values, and would have to read its whole prompt anew.
+        disclosed = None  # small models can do nothing with it, and would read their whole prompt anew
         if withheld is not None and not parts.served.current.small:
             room = context.budget.limit - context.composition.total
             disclosed = await disclose(parts.inference, generate, withheld, room)
