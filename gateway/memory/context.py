@@ -164,7 +164,7 @@ class ContextBuilder:
         # Small models go on in the form of a quote, and in the words of a reply that they have repeated.
         small = parts.served.current.small and not compacting
         told = without_recited(messages) if small else messages
-        spoken = without_copies(told) if small and conversation.kind != "channel" else told
+        spoken = without_copies(told) if small and conversation.kind == "chat" else told
         offers = [await source(conversation, asked) for source in self._sources]
         extra = [block for offer in offers for block in offer.blocks]
         character = await self._character(parts, conversation)

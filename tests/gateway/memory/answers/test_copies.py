@@ -17,13 +17,31 @@ def kept(*replies: str) -> list[int]:
 
 def test_a_reply_that_begins_or_goes_on_like_an_earlier_one_is_left_out_with_its_message() -> None:
     family = "Theo and Marnie are a wonderful family."
-    assert kept(family, "Paint it in two coats.", f"{family} What else is there to say today?") == [0, 1]
-    assert kept(family, "Well, I think that Theo and Marnie are a wonderful family.") == [0]  # fmt: skip
+    other = "Take the train to Leeds."
+    assert kept(family, "Paint it in two coats.", f"{family} What else is there to say today?", other) == [
+        0,
+        1,
+        3,
+    ]
+    assert kept(family, "Well, I think that Theo and Marnie are a wonderful family.", other) == [0, 2]
 
 
 def test_what_was_repeated_twice_is_left_out_too() -> None:
     family = "Theo and Marnie are a wonderful family."
     assert kept(family, "Paint it in two coats.", family, family) == [1]
+
+
+def test_a_reply_that_repeats_itself_is_left_out() -> None:
+    assert kept("It rains a lot in May.", "They are so lucky to have you. " * 3, "Take the train.") == [0, 2]
+
+
+def test_the_last_reply_may_be_a_new_version_of_a_text() -> None:
+    letter = "Dear Gerald, please mend the damp in the bathroom."
+    assert kept(letter, f"{letter} It has been there since the spring of last year. Yours, Rowena") == [0, 1]
+    assert kept(letter, letter) == [0]
+    assert kept(
+        "Here it is.\n```\na = b + c + d + e\n```", "Shorter.\n```\na = b + c + d + e\n```", "Good."
+    ) == [0, 1, 2]
 
 
 def test_other_replies_stay() -> None:
