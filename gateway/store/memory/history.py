@@ -57,7 +57,7 @@ def out_of_prompt(conversation: Conversation, shown: Sequence[int], *, redacted:
     Messages that secrets were taken from are left out, unless ``redacted`` asks for them too.
     """
     return Within(
-        f"NOT failed AND (redactions = 0 OR :redacted) AND conversation IN ({_RECALLABLE}) "
+        f"NOT failed {'' if redacted else 'AND redactions = 0 '}AND conversation IN ({_RECALLABLE}) "
         "AND seq NOT IN (SELECT value FROM json_each(:shown))",
         {
             "owner": conversation.owner,
@@ -65,7 +65,6 @@ def out_of_prompt(conversation: Conversation, shown: Sequence[int], *, redacted:
             "kind": conversation.kind,
             "participants": as_json(conversation.participants),
             "shown": as_json(list(shown)),
-            "redacted": redacted,
         },
     )
 
