@@ -7,9 +7,9 @@ from typing import Any
 import click
 
 from gateway.base.errors import HearthError
-from gateway.cli.common.client import GatewayClient, ServerOptions, with_client, with_server
+from gateway.cli.common.client import GatewayClient, ServerOptions, say_list, with_client, with_server
 from gateway.cli.common.options import is_group, json_option
-from gateway.cli.common.text import say, say_list
+from gateway.cli.common.text import say
 
 
 @click.group(invoke_without_command=True)

@@ -17,6 +17,7 @@ import msgspec
 from gateway.base.errors import ConfigurationError, HearthError, InvalidRequestError
 from gateway.cli.common.options import LocalOptions, given, with_local
 from gateway.cli.common.runfile import running
+from gateway.cli.common.text import say
 from gateway.config.sources import read_text
 
 _CONNECT_SECONDS = 5.0
@@ -262,3 +263,15 @@ def network_errors(url: str) -> Iterator[None]:
     except httpx2.TransportError as error:
         reason = str(error) or type(error).__name__
         raise UnreachableError(f"the connection to {url} broke: {reason}") from None
+
+
+def say_list(
+    rows: list[dict[str, Any]], as_json: bool, line: Callable[[dict[str, Any]], str], nothing: str
+) -> None:
+    """Print rows of a list of the server as JSON or as lines, or that there is ``nothing``."""
+    if as_json:
+        say(msgspec.json.encode({"data": rows, "next": None}))
+    elif rows:
+        say("\n".join(map(line, rows)))
+    else:
+        say(nothing, err=True)

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import shutil
 import textwrap
-from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
 import click
-import msgspec
 
 from gateway.base.visible import escaped, visible
 
@@ -29,18 +27,6 @@ def say(
         return
     shown = click.style(visible(text), dim=True) if dim else visible(text)
     click.echo(_ERASE_LINE + shown if over else shown, err=err, nl=nl)
-
-
-def say_list(
-    rows: list[dict[str, Any]], as_json: bool, line: Callable[[dict[str, Any]], str], nothing: str
-) -> None:
-    """Print rows of a list of the server as JSON or as lines, or that there is ``nothing``."""
-    if as_json:
-        say(msgspec.json.encode({"data": rows, "next": None}))
-    elif rows:
-        say("\n".join(map(line, rows)))
-    else:
-        say(nothing, err=True)
 
 
 def size_text(size: float) -> str:
