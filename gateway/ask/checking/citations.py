@@ -20,7 +20,14 @@ from msgspec import Struct
 from gateway.ask.checking.clean import REMOVED, without_links, without_markup
 from gateway.ask.checking.evidence import Backing, Evidence, Support, bare_claim, supporting
 from gateway.ask.checking.quotation import LEAST_POINT, Quotations, Quote
-from gateway.ask.checking.shown import header_of, lines_of, quotations, without_cells, without_colon
+from gateway.ask.checking.shown import (
+    header_of,
+    lines_of,
+    quotations,
+    without_cells,
+    without_colon,
+    without_heading,
+)
 from gateway.ask.text.passages import CELLS
 from gateway.ask.text.sentences import FENCE, MARKER, Splitter, Unit, ends_in_initial
 from gateway.ask.text.words import content_words, features, is_babble, same_words
@@ -193,7 +200,7 @@ class AnswerChecker:
             or support.statement in lines
             or (
                 self._relevance.score(n, support.statement) >= self._least
-                and self._relevance.has_kind(support.statement, n)
+                and ((not single and not self.quotes) or self._relevance.has_kind(support.statement, n))
             )
             for n, support in checked.pages.items()
         )
@@ -229,7 +236,8 @@ class AnswerChecker:
     def _readable(self, checked: Checked) -> str:
         """The text of a checked sentence; a table's row has the names of its columns."""
         if CELLS not in checked.text or not checked.pages:
-            return without_colon(checked.text)
+            sections = {(n, support.section) for n, support in checked.pages.items()}
+            return without_colon(without_heading(checked.text, sections, self._evidence))
         said, marked = _take_markers(checked.text)
         sources = {n: support.statement for n, support in checked.pages.items()}
         return (

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 
 from gateway.ask.checking.clean import without_links, without_markup
 from gateway.ask.checking.evidence import ITEM_NUMBER, Evidence
 from gateway.ask.checking.quotation import Quote
+from gateway.ask.checking.relevance import is_sentence
 from gateway.ask.text.passages import CELLS
+from gateway.ask.text.sentences import MARKER
 from gateway.ask.text.words import asks
 from gateway.base.visible import visible
 
@@ -63,6 +65,19 @@ def header_of(sources: Mapping[int, str], evidence: Evidence) -> str:
         ),
         "",
     )
+
+
+def without_heading(text: str, sections: Set[tuple[int, int]], evidence: Evidence) -> str:
+    """A sentence without the heading of its section in front: "The 4.x Releases: Version 4 …".
+
+    One that is a question stays, as its answer may be short.
+    """
+    for passage in evidence.passages:
+        rest = text.removeprefix(f"{passage.heading}: ")
+        here = (passage.n, passage.section) in sections and not asks(passage.heading)
+        if here and rest != text and is_sentence(MARKER.sub("", rest)):
+            return rest
+    return text
 
 
 def without_colon(text: str) -> str:

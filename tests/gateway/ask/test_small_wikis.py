@@ -206,6 +206,13 @@ async def test_an_answer_that_ends_in_a_colon_gets_its_list() -> None:
     assert said.endswith("ports for Voice: [1]\n- TCP 64738 [1]\n- UDP 64738 [1]")
 
 
+async def test_headings_in_front_of_a_sentence_are_left_out() -> None:
+    said = await answer(
+        "What was Slink named after?", "Releases: Version 2 Slink was named for the slinky-dog. [1]", LEADERS
+    )
+    assert said == "Version 2 Slink was named for the slinky-dog. [1]"
+
+
 def test_which_file_and_not_who() -> None:
     (quote,) = relevance("Which file tells me who wrote a package?", PACKAGES).quotes()
     assert quote.statements[0] == "Authors of a package are listed in the file COPYING."
