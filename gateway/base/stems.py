@@ -40,8 +40,8 @@ _IRREGULAR = {
         speak spoke spoken|spend spent|steal stole stolen|swim swam swum|take took taken|teach taught
         throw threw thrown|wear wore worn|draw drew drawn|fight fought|shoot shot|run ran|come came|become became
         think thought|tell told|stand stood|feed fed|freeze froze frozen|shake shook shaken|sing sang sung|hear heard
-        dig dug|stick stuck|strike struck|wake woke woken|child children|foot feet|mouse mice
-        tooth teeth
+        dig dug|use used using|die died dying|tie tied|lie lied|stick stuck|strike struck|wake woke woken|child children
+        foot feet|mouse mice|tooth teeth
         """.strip()
         .replace("\n", "|")
         .split("|"),

@@ -118,7 +118,8 @@ _HOW_TO = re.compile(
 _DEFINES = re.compile(r"\W*(?:what|who)(?:['’]s| (?:is|are|was|were|does)\b)", re.I)
 _HOW_MANY = re.compile(r"\bhow many (\w+)", re.I)
 _PRICE = re.compile(
-    r"\b(?:how much|what (?:do|does|did|would|is|are)(?: the)?)\b.*\b(costs?|pay|paid|charges?|price|fee)s?\b",
+    r"\b(?:how much|what (?:do|does|did|would|is|are)(?: the)?)\b.*\b(costs?|pay|paid|charges?|price|fee)s?\b"
+    r"|\bhow much (?:is|are|was|were) (?:it|an?|one|the)\b(?! (?:max|min|limit))",
     re.I,
 )
 _CURRENT = re.compile(
@@ -243,7 +244,7 @@ def read_question(text: str, known: frozenset[str], ordinary: frozenset[str]) ->
         kind is None and _RELATIVE_WHO.match(text) is not None,
         native,
         counts,
-        frozenset(meaning([stem(price[1])])) if (price := _PRICE.search(text)) else frozenset(),
+        frozenset(meaning([stem(price[1] or "cost")])) if (price := _PRICE.search(text)) else frozenset(),
         _CURRENT.search(text) is not None,
         _UTMOST.search(text) is not None and not how_to,
         which,

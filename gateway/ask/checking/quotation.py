@@ -168,6 +168,8 @@ class Quotations(Relevance):
         if led or self.question.kind is not None or statements[quote.start].kind != "prose":
             return quote
         start, end = quote.start, quote.start + len(quote.statements)
+        if _REFERS.match(statements[start].text) and start and _quotable(statements, start - 1, end):
+            start -= 1
         while not quote.lines and _quotable(statements, start, end + 1):
             end += 1
         while start and _quotable(statements, start - 1, end):

@@ -39,6 +39,7 @@ rename renamed
 error mistake bug fault accident
 illness disease sickness
 people person human
+people participant attendee
 money cash fund
 job work employment profession occupation
 country nation land
