@@ -29,7 +29,7 @@ from gateway.ask.checking.shown import (
     without_heading,
 )
 from gateway.ask.text.passages import CELLS
-from gateway.ask.text.sentences import FENCE, MARKER, Splitter, Unit, ends_in_initial
+from gateway.ask.text.sentences import FENCE, MARKER, Splitter, Unit, ends_in_initial, take_markers
 from gateway.ask.text.words import content_words, features, is_babble, same_words
 from gateway.base.visible import visible
 
@@ -39,7 +39,6 @@ REFUSAL = "The wiki does not say."
 _MOST_REPEATED = 3
 _LEAST_REMARK = 4  # words of a line that is shown without a source and without a full stop
 _LEAST_CODE = 3  # characters of a line of code that identify its source
-_INLINE_CODE = re.compile(r"`[^`\n]+`")
 _REFUSAL = re.compile(
     r"(?:sorry|unfortunately|hmm|well|nope)?,?\s*(?:the |this |that )?"
     r"(?:wiki|background|text|context|pages?|articles?|passages?|information|sources?)\b[^:\"“]{0,40}?"
@@ -238,7 +237,7 @@ class AnswerChecker:
         if CELLS not in checked.text or not checked.pages:
             sections = {(n, support.section) for n, support in checked.pages.items()}
             return without_colon(without_heading(checked.text, sections, self._evidence))
-        said, marked = _take_markers(checked.text)
+        said, marked = take_markers(checked.text)
         sources = {n: support.statement for n, support in checked.pages.items()}
         return (
             without_cells(said, header_of(sources, self._evidence)) + " " + "".join(f"[{n}]" for n in marked)
@@ -281,7 +280,7 @@ class AnswerChecker:
         checked = check_unit(unit, self._evidence, self._question)
         if not checked.bare:
             return checked
-        said = _take_markers(unit.body)[0]
+        said = take_markers(unit.body)[0]
         numbers = features(said).numbers
         fits = any(
             self._relevance.has_kind(said, n) and self._relevance.counted(numbers, support.statement)
@@ -343,7 +342,7 @@ def check_unit(unit: Unit, evidence: Evidence, question: str = "") -> Checked:
     """Check one sentence or one line of code."""
     if unit.code:
         return _check_code(unit, evidence)
-    bare, marked = _take_markers(unit.body)
+    bare, marked = take_markers(unit.body)
     if ends_in_initial(bare):
         return Checked(bare, "unsupported", changed=bool(marked))
     if not bare.strip():
@@ -380,27 +379,6 @@ def _check_code(unit: Unit, evidence: Evidence) -> Checked:
                 return Checked(unit.body, "supported", {source.n: Support(1.0, source.section)})
         return Checked(unit.body, "unsupported")
     return Checked(unit.body, "neutral")
-
-
-def _take_markers(body: str) -> tuple[str, list[int]]:
-    """Split off the markers and return their numbers; markers inside inline code stay."""
-    numbers: list[int] = []
-    while matches := _markers(body):
-        pieces: list[str] = []
-        at = 0
-        for match in matches:
-            pieces.append(body[at : match.start()].rstrip())
-            at = match.end()
-            numbers += [int(digits[:9]) for digits in re.findall("[0-9]+", match[0])]
-        # Removing a marker can form another one: [[1]2].
-        body = "".join([*pieces, body[at:]])
-    return body.strip(), list(dict.fromkeys(numbers))
-
-
-def _markers(body: str) -> list[re.Match[str]]:
-    code = [match.span() for match in _INLINE_CODE.finditer(body)]
-    found = MARKER.finditer(body)
-    return [match for match in found if not any(start < match.start() < end for start, end in code)]
 
 
 def _ellipsis(pending: str) -> str:

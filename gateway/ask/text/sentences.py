@@ -20,6 +20,7 @@ _OPENS_QUOTE = re.compile(r"(?:^|[\s(])[\"'“‘`]\Z")  # before a sign that is
 # "(see “What is it?”) that comes with it" is one sentence, and so is "printers etc. are found".
 _GOES_ON = re.compile(r"[ \t]+[a-z]")
 _CLOSED = re.compile(r"[.?!…]+[\"'”’)]+")
+_INLINE_CODE = re.compile(r"`[^`\n]+`")
 _NOT_SPACE = re.compile(r"\S")
 FENCE = "```"
 _CONTEXT = 64  # characters before a full stop that decide whether it ends an abbreviation
@@ -125,3 +126,24 @@ def _is_no_end(text: str, start: int, match: re.Match[str]) -> bool:
     if match[0][:1] != "." or match[0][1:2] == ".":
         return False
     return bool(_ABBREVIATION.search(before) or _INITIAL.search(before) or _ITEM_NUMBER.fullmatch(before))
+
+
+def take_markers(body: str) -> tuple[str, list[int]]:
+    """Split off the markers and return their numbers; markers inside inline code stay."""
+    numbers: list[int] = []
+    while matches := _markers(body):
+        pieces: list[str] = []
+        at = 0
+        for match in matches:
+            pieces.append(body[at : match.start()].rstrip())
+            at = match.end()
+            numbers += [int(digits[:9]) for digits in re.findall("[0-9]+", match[0])]
+        # Removing a marker can form another one: [[1]2].
+        body = "".join([*pieces, body[at:]])
+    return body.strip(), list(dict.fromkeys(numbers))
+
+
+def _markers(body: str) -> list[re.Match[str]]:
+    code = [match.span() for match in _INLINE_CODE.finditer(body)]
+    found = MARKER.finditer(body)
+    return [match for match in found if not any(start < match.start() < end for start, end in code)]
