@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from gateway.config.settings import MemorySettings
 from gateway.inference.interface import Inference
-from gateway.memory.answers.copies import without_copies
+from gateway.memory.answers.copies import since_copies
 from gateway.memory.answers.recited import without_recited
 from gateway.memory.compose import (
     Composition,
@@ -164,7 +164,7 @@ class ContextBuilder:
         # Small models go on in the form of a quote, and in the words of a reply that they have repeated.
         small = parts.served.current.small and not compacting
         told = without_recited(messages) if small else messages
-        spoken = without_copies(told) if small and conversation.kind == "chat" else told
+        spoken = since_copies(told) if small and conversation.kind == "chat" else told
         offers = [await source(conversation, asked) for source in self._sources]
         extra = [block for offer in offers for block in offer.blocks]
         character = await self._character(parts, conversation)
@@ -193,9 +193,7 @@ class ContextBuilder:
             left_out=[
                 *_folded(reflected),
                 *_dropped(len(messages) - len(told), "answered from what is stored, for a small model"),
-                *_dropped(
-                    len(told) - len(spoken), "replies that a small model repeated, and what they answer"
-                ),
+                *_dropped(len(told) - len(spoken), "from before a small model repeated itself"),
                 *character.left_out,
                 *(left for offer in offers for left in offer.left_out),
             ],
