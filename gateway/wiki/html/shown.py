@@ -24,7 +24,7 @@ _HIDDEN_CLASSES = frozenset(
     mw-references-wrap navbar navbox navbox-styles noprint notice ombox portal portalbox printfooter reference
     references reflist rellink sidebar side-box sistersitebox sister-box stub succession-box template-fact thumb
     tmbox toc vertical-navbox
-    breadcrumb breadcrumbs headerlink nav-panel navfooter navheader sphinxsidebar
+    breadcrumb breadcrumbs nav-panel navfooter navheader sphinxsidebar
     """.split()  # noqa: SIM905 - a list of quoted words is harder to read
 )
 _HIDDEN_STYLE = re.compile(r"display\s{0,8}:\s{0,8}none", re.IGNORECASE)
@@ -132,7 +132,7 @@ class _Elements:
             if "autonumber" in classes:  # an external link shown as [1]
                 return attributes.get("href")
             missing_template = "new" in classes and attributes.get("title", "").startswith("Template:")
-            return "" if missing_template else None
+            return "" if missing_template or "headerlink" in classes else None
         is_hidden = (
             name in _HIDDEN_TAGS
             or (not _HIDDEN_CLASSES.isdisjoint(classes) and not is_infobox(element))
