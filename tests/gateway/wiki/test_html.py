@@ -35,7 +35,7 @@ def lead(html: str) -> str:
         ("a<b title='unfinished", "a"),
         ("see <a class='external autonumber' href='https://x.org/?a&amp;b'>[1]</a>", "see https://x.org/?a&b"),
         ("<a class=new title='Template:X (page does not exist)'>Template:X</a>a <a class=new title=X>b</a>", "a b"),
-        ("a<a class='headerlink' href='#a' title='Permalink'>¶</a>, <a class='reference internal' href='#b'>b</a>", "a, b"),
+        ("a<a class='headerlink' title='Permalink'>¶</a>, <a class='reference internal' href='#b'>b</a>", "a, b"),
         ("a<sup class='reference'><a>[1]</a></sup>b<span style='display: none'>c</span>", "ab"),
         ("a\ufdd0b\0c\ufdd3&#xfdd0;", "a\ufffdbc\ufffd"),
     ],
