@@ -13,7 +13,8 @@ from gateway.store.rows import as_json, column, load_all
 from gateway.store.wiki.search import rarest
 
 # Rows that one search ranks at most, in a few milliseconds.
-_TEXT_ROWS = 3_000  # parts that are compared; ranking them is most of a search's time
+_TEXT_ROWS = 2_000  # parts that are compared; ranking them is most of a search's time
+_RANKING = 6  # words at least that rank them, if there are as many; each frequent one takes milliseconds
 _MOST_ROWS = 6_000  # where every word is in more
 _BEST_ROWS = 1_000
 CALLS = ("call", "implicit")
@@ -353,13 +354,18 @@ def links_from(connection: apsw.Connection, identities: Iterable[int]) -> list[L
 
 
 def found_by_text(connection: apsw.Connection, project: str, words: list[str], limit: int) -> list[Hit]:
-    """Parts of files that hold any of the words, best first; very frequent words do not count beside others."""
+    """Parts of files that hold any of the words, best first.
+
+    Beside rarer words, very frequent ones find nothing; a few of them help to rank what the others find.
+    """
     chosen = rarest(connection, "code_text", words, _TEXT_ROWS) or rarest(
         connection, "code_text", words, _MOST_ROWS
     )
     if not chosen:
         return []
     match = fts.any_of(chosen)
+    if frequent := [word for word in words if word not in chosen][: max(0, _RANKING - len(chosen))]:
+        match = f"({match}) AND ({fts.any_of([*chosen, *frequent])})"
     best = "SELECT rowid AS id, bm25(code_text, 6.0, 1.0) AS score FROM code_text WHERE code_text MATCH ?1"
     query = (
         "SELECT path, line, end_line, iif(module = '', 'document', 'code') FROM ({found}) AS found "

@@ -17,6 +17,7 @@ from gateway.code.index import ProjectIndexer
 from gateway.code.languages.facts import VERSION
 from gateway.code.queries import references
 from gateway.code.source import lines_of
+from gateway.store.code import graph
 from gateway.store.code.projects import add_project, list_projects, project_of, remove_project
 from gateway.store.db import Database
 from tests.gateway.code.conftest import Indexable
@@ -185,6 +186,24 @@ def test_form_feeds_and_other_separators_end_no_line(project: Make, database: Da
     assert lines_of(made.root, use.path, use.line, use.line) == ["    one()"]
     (section,) = database.read_sync(lambda c: queries.search(c, made.id, "second", 9))
     assert lines_of(made.root, section.path, section.line, section.end_line)[0] == "## Second"
+
+
+def test_frequent_words_rank_what_rarer_ones_find(
+    project: Make, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = project(
+        {
+            "near.md": "# Near\n\nThe kestrel of the gateway.\n",
+            "far.md": "# Far\n\nThe kestrel of a kestrel.\n",
+            **{f"{at}.md": f"# Part {at}\n\nA {'gateway' if at % 5 == 0 else 'door'}.\n" for at in range(20)},
+        }
+    )
+    monkeypatch.setattr(graph, "_TEXT_ROWS", 3)
+    found = database.read_sync(lambda c: queries.by_words(c, made.id, "kestrel gateway", 9))
+    assert [hit.path for hit in found] == ["near.md", "far.md"]
+    monkeypatch.setattr(graph, "_RANKING", 1)
+    found = database.read_sync(lambda c: queries.by_words(c, made.id, "kestrel gateway", 9))
+    assert [hit.path for hit in found] == ["far.md", "near.md"]
 
 
 def test_one_project_inside_another_are_two(database: Database, project: Make) -> None:
