@@ -356,7 +356,8 @@ def links_from(connection: apsw.Connection, identities: Iterable[int]) -> list[L
 def found_by_text(connection: apsw.Connection, project: str, words: list[str], limit: int) -> list[Hit]:
     """Parts of files that hold any of the words, best first.
 
-    Beside rarer words, very frequent ones find nothing; a few of them help to rank what the others find.
+    Beside rarer words, very frequent ones find nothing; a few of them help to rank what the others find, with half of
+    the others' weight, which are in the expression twice.
     """
     chosen = rarest(connection, "code_text", words, _TEXT_ROWS) or rarest(
         connection, "code_text", words, _MOST_ROWS
