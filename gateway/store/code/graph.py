@@ -14,7 +14,8 @@ from gateway.store.wiki.search import rarest
 
 # Rows that one search ranks at most, in a few milliseconds.
 _TEXT_ROWS = 2_000  # parts that are compared; ranking them is most of a search's time
-_RANKING = 6  # words at least that rank them, if there are as many; each frequent one takes milliseconds
+# Where so few words find them, others help to rank them, as many as make this number: each takes milliseconds.
+_FEW, _RANKING = 3, 6
 _MOST_ROWS = 6_000  # where every word is in more
 _BEST_ROWS = 1_000
 CALLS = ("call", "implicit")
@@ -356,8 +357,8 @@ def links_from(connection: apsw.Connection, identities: Iterable[int]) -> list[L
 def found_by_text(connection: apsw.Connection, project: str, words: list[str], limit: int) -> list[Hit]:
     """Parts of files that hold any of the words, best first.
 
-    Beside rarer words, very frequent ones find nothing; a few of them help to rank what the others find, with half of
-    the others' weight, which are in the expression twice.
+    Beside rarer words, very frequent ones find nothing; they help to rank what a few others find, with half of the
+    others' weight, which are in the expression twice.
     """
     chosen = rarest(connection, "code_text", words, _TEXT_ROWS) or rarest(
         connection, "code_text", words, _MOST_ROWS
@@ -365,7 +366,8 @@ def found_by_text(connection: apsw.Connection, project: str, words: list[str], l
     if not chosen:
         return []
     match = fts.any_of(chosen)
-    if frequent := [word for word in words if word not in chosen][: max(0, _RANKING - len(chosen))]:
+    frequent = [word for word in words if word not in chosen][: _RANKING - len(chosen)]
+    if frequent and len(chosen) <= _FEW:
         match = f"({match}) AND ({fts.any_of([*chosen, *frequent])})"
     best = "SELECT rowid AS id, bm25(code_text, 6.0, 1.0) AS score FROM code_text WHERE code_text MATCH ?1"
     query = (

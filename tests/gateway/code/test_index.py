@@ -201,7 +201,7 @@ def test_frequent_words_rank_what_rarer_ones_find(
     monkeypatch.setattr(graph, "_TEXT_ROWS", 3)
     found = database.read_sync(lambda c: queries.by_words(c, made.id, "kestrel gateway", 9))
     assert [hit.path for hit in found] == ["near.md", "far.md"]
-    monkeypatch.setattr(graph, "_RANKING", 1)
+    monkeypatch.setattr(graph, "_FEW", 0)
     found = database.read_sync(lambda c: queries.by_words(c, made.id, "kestrel gateway", 9))
     assert [hit.path for hit in found] == ["far.md", "near.md"]
 
