@@ -193,7 +193,7 @@ class ToolNamespace(Body, frozen=True, tag_field="type", tag="namespace"):
     """Functions that belong together. Calls of them name it; their names are unique among all tools."""
 
     name: ToolName
-    tools: list[ResponsesFunctionTool]
+    tools: Annotated[list[ResponsesFunctionTool], Meta(max_length=128)]
     description: str | None = None
 
 
