@@ -25,11 +25,13 @@ from gateway.code.walk import FoundFile, Walk, check_root, files_at, walk
 from gateway.store.code import files as store
 from gateway.store.code import graph, projects
 from gateway.store.db import Database
+from gateway.store.fts import merge_step
 
 _AT_ONCE = 40  # files of a transaction
 _CACHED_FILES = 900  # in memory while resolving, of all processes
 _ROUNDS = 5  # of following arguments to parameters; the later ones only for
 _MANY = 40  # files at most
+_MERGED_FROM = 200  # changed files; after fewer, SQLite itself merges the text index by and by
 _UNRANKED = 0.02  # share of new definitions from which on all are ranked again
 
 Progress = Callable[[str, int, int], None]  # what is being done, how many of how many
@@ -118,6 +120,8 @@ class ProjectIndexer:
         if parsed or gone or resolved or self._project.indexed_at is None or self._project.problem:
             self._database.write_sync(self._finish)
             self._rank()
+        if parsed > _MERGED_FROM:
+            self._merge_index()
         return Indexed(parsed, resolved, len(gone), compared.walk)
 
     def _parse(self, compared: _Compared) -> tuple[int, set[str]]:
@@ -190,6 +194,11 @@ class ProjectIndexer:
         if new > every * _UNRANKED:
             found = self._database.read_sync(lambda c: ranks(c, self._project.id))
             self._database.write_sync(lambda c: graph.put_ranks(c, found))
+
+    def _merge_index(self) -> None:
+        more = self._database.write_sync(lambda c: merge_step(c, store.TEXT_INDEX, first=True))
+        while more:
+            more = self._database.write_sync(lambda c: merge_step(c, store.TEXT_INDEX, first=False))
 
     def _resolve(self) -> int:
         """Resolve changed files, those that looked up changed names, and those whose parameters get other values.

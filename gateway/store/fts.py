@@ -1,4 +1,4 @@
-"""Text for SQLite's full-text search: keys for comparing names, and queries without operators.
+"""SQLite's full-text search: keys for comparing names, queries without operators, and the merging of an index.
 
 Search terms come from users and from a model. They reach ``MATCH`` only as phrases quoted here, so none of their
 characters is an operator.
@@ -10,6 +10,8 @@ import re
 import unicodedata
 from itertools import combinations
 
+import apsw
+
 from gateway.store.stop_words import stop_words
 
 # More words or trigrams slow a query down without changing its first results.
@@ -17,6 +19,8 @@ _MAX_WORDS = 32
 _MAX_TRIGRAMS = 96
 # Words are near each other with at most _NEAR others between them. Pairs are formed of the first _MAX_NEAR words.
 _NEAR, _MAX_NEAR = 10, 6
+# Index pages (4 kB each) per merge step.
+_MERGE_PAGES = 250
 _WORD = re.compile(r"\w+")
 # "what's", "don’t": what follows the apostrophe is a word to the index, and in half of all texts.
 _CLITIC = re.compile(r"(?<=\w)['’](?:s|t|re|ve|ll|d|m)\b")
@@ -77,3 +81,12 @@ def _quoted(item: str) -> str:
 def _clean(text: str) -> str:
     """Remove what an SQLite query cannot hold: NUL and lone surrogates."""
     return text.replace("\0", " ").encode("utf-8", "replace").decode("utf-8")
+
+
+def merge_step(connection: apsw.Connection, index: str, *, first: bool) -> bool:
+    """One step of merging an index into a single segment, which is fastest to search; False when it is merged."""
+    before = connection.total_changes()
+    # A negative number starts a merge of all segments, positive ones continue it (FTS5 documentation, 6.8).
+    pages = -_MERGE_PAGES if first else _MERGE_PAGES
+    connection.execute(f"INSERT INTO {index} ({index}, rank) VALUES ('merge', ?)", (pages,))
+    return connection.total_changes() - before >= 2

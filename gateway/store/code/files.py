@@ -10,6 +10,8 @@ from msgspec import Struct
 
 from gateway.store.rows import as_json, column, insert, select, select_one
 
+TEXT_INDEX = "code_text"
+
 
 class FileRow(Struct, frozen=True):
     """An indexed file of a project."""
@@ -213,7 +215,7 @@ def put_parts(connection: apsw.Connection, file: int, parts: Iterable[Part]) -> 
             connection.execute("UPDATE code_parts SET line = ?, end_line = ? WHERE id = ?", values)
             continue
         number = insert(connection, "code_parts", row)
-        insert(connection, "code_text", {"rowid": number, "title": part.title, "body": part.body})
+        insert(connection, TEXT_INDEX, {"rowid": number, "title": part.title, "body": part.body})
     gone = [(number,) for numbers in known.values() for number in numbers]
     connection.executemany("DELETE FROM code_parts WHERE id = ?", gone)
 

@@ -1,4 +1,4 @@
-"""SQL of an import: compare a dump's titles with the stored ones, delete missing ones, merge the indexes.
+"""SQL of an import: compare a dump's titles with the stored ones, delete missing ones.
 
 Every step holds the writer lock for a fraction of a second only, because the server may be running.
 """
@@ -16,9 +16,7 @@ from gateway.store.wiki.pages import delete_title
 
 # Page cache of the writing connection; with the default of 2 MB, merges read back what was just written.
 _CACHE_KB = 24 * 1024
-_INDEXES = ("wiki_text", "wiki_name_words", "wiki_name_trigrams")
-# Index pages (4 kB each) per merge step.
-_MERGE_PAGES = 250
+INDEXES = ("wiki_text", "wiki_name_words", "wiki_name_trigrams")
 _DELETED_AT_ONCE = 200
 
 
@@ -88,19 +86,3 @@ def other_origins(connection: apsw.Connection, origin: str) -> dict[str, int]:
         "SELECT origin, count(*) FROM wiki_names WHERE origin <> ? GROUP BY origin ORDER BY origin", (origin,)
     )
     return {str(found): int(count) for found, count in rows}
-
-
-def tidy(connection: apsw.Connection, index: int, *, first: bool) -> bool:
-    """One step of merging a search index into a single segment, which is fastest to search.
-
-    ``index`` is from 0 to :data:`INDEX_COUNT` - 1. Returns False when it is merged.
-    """
-    name = _INDEXES[index]
-    before = connection.total_changes()
-    # A negative number starts a merge of all segments, positive ones continue it (FTS5 documentation, 6.8).
-    pages = -_MERGE_PAGES if first else _MERGE_PAGES
-    connection.execute(f"INSERT INTO {name} ({name}, rank) VALUES ('merge', ?)", (pages,))
-    return connection.total_changes() - before >= 2
-
-
-INDEX_COUNT = len(_INDEXES)

@@ -10,6 +10,7 @@ from typing import TypeVar
 import apsw
 
 from gateway.store.db import Database
+from gateway.store.fts import merge_step
 from gateway.store.wiki import imports as sql
 
 # SQLite's writer lock has no queue: a waiting process polls every 100 ms. So the import regularly pauses for longer
@@ -35,10 +36,10 @@ class Writer:
 
     def tidy(self) -> None:
         """Merge each search index into a single segment."""
-        for index in range(sql.INDEX_COUNT):
-            more = self.write(partial(sql.tidy, index=index, first=True))
+        for index in sql.INDEXES:
+            more = self.write(partial(merge_step, index=index, first=True))
             while more:
-                more = self.write(partial(sql.tidy, index=index, first=False))
+                more = self.write(partial(merge_step, index=index, first=False))
 
     def prune(self, origin: str) -> int:
         """Remove the origin's names that were not recorded as seen, forget the records; return how many."""

@@ -284,12 +284,14 @@ def test_two_processes_index_one_project(project: Make, database: Database) -> N
     assert (made.row.files, len(made.edges()), made.index().parsed) == (200, 200, 0)
 
 
-def test_a_thousand_changed_files_at_once(project: Make) -> None:
+def test_a_thousand_changed_files_at_once(project: Make, database: Database) -> None:
     made = project({f"m{i}.py": f"def f{i}(): ...\nf{i}()\n" for i in range(1000)})
     made.write({f"m{i}.py": f"def g{i}(): ...\ng{i}()\n" for i in range(1000)})
     done = made.index()
     assert (done.parsed, done.resolved) == (1000, 1000)
     assert len(made.edges()) == 1000
+    segments = "SELECT count(DISTINCT segid) FROM code_text_idx"
+    assert database.read_sync(lambda c: c.execute(segments).fetchall()) == [(1,)]
 
 
 def test_a_variable_that_comes_moves_and_goes(project: Make, database: Database) -> None:
