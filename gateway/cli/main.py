@@ -67,6 +67,13 @@ COMMANDS = {
 }
 
 
+# What other servers of models call these commands.
+_ELSEWHERE = {
+    "serve": "start", "server": "start", "run": "chat", "list": "models", "ls": "models", "ps": "status",
+    "search": "ask", "index": "context",
+}  # fmt: skip
+
+
 class _LazyGroup(click.Group):
     """A group whose commands are modules of this package, imported on first use."""
 
@@ -81,6 +88,19 @@ class _LazyGroup(click.Group):
             command = getattr(importlib.import_module(f"gateway.cli.{entry.module}"), entry.name)
         assert isinstance(command, click.Command)
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.NoSuchCommand as error:
+            name = error.command_name
+            known = _ELSEWHERE.get(name)
+            message = f"{error.message} Did you mean {known!r}?" if known else None
+            raise click.NoSuchCommand(
+                name, message, possibilities=() if known else COMMANDS, ctx=ctx
+            ) from None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Annotated, Any
 
 import msgspec
@@ -28,7 +29,7 @@ _FALSE = frozenset({"0", "false", "no", "off"})
 
 
 def convert_value(key: str, value: object, origin: str, *, text: bool) -> object:
-    """``value`` as the field's type. ``text``: the value is a string to parse, lists separated by commas.
+    """``value`` as the field's type. ``text``: the value is a string to parse, lists separated by commas or in JSON.
 
     Raises ConfigurationError with field, value, range and origin.
     """
@@ -54,6 +55,9 @@ def _parse(value: str, kind: inspect.Type) -> object:
         except ValueError:
             return value
     if isinstance(kind, inspect.ListType):
+        with suppress(msgspec.DecodeError):
+            if text.startswith("["):
+                return msgspec.json.decode(text)
         return [_parse(part.strip(), kind.item_type) for part in text.split(",") if part.strip()]
     return value
 

@@ -104,6 +104,17 @@ def test_wrong_usage_ends_with_2(capsys: pytest.CaptureFixture[str]) -> None:
     assert "No such command" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("typed", "meant"), [("strat", "start"), ("task", "tasks"), ("serve", "start"), ("ps", "status")]
+)
+def test_a_command_that_does_not_exist_names_the_one_that_is_meant(
+    capsys: pytest.CaptureFixture[str], typed: str, meant: str
+) -> None:
+    assert run([typed]) == 2
+    said = capsys.readouterr().err
+    assert f"No such command '{typed}'." in said and f"'{meant}'" in said
+
+
 def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["--version"]) == 0
     assert capsys.readouterr().out.startswith("hearth 0.")

@@ -82,6 +82,11 @@ def test_the_documented_environment_names_work(home: dict[str, str]) -> None:
     assert settings.log.json is True
 
 
+@pytest.mark.parametrize("text", ["http://a, http://b", '["http://a", "http://b"]'])
+def test_lists_in_the_environment(home: dict[str, str], text: str) -> None:
+    assert load({**home, "HEARTH_UPSTREAM__URLS": text}).settings.upstream.urls == ["http://a", "http://b"]
+
+
 def test_a_file_variable_gives_the_value_from_a_file(home: dict[str, str], tmp_path: Path) -> None:
     secret = write(tmp_path / "port", "9\n")
     loaded = load({**home, "HEARTH_SERVER__PORT_FILE": str(secret)})
