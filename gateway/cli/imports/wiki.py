@@ -82,6 +82,7 @@ def import_wiki(
                 name=name or path.resolve().name,
                 language=language,
                 prune=prune,
+                begin=bar.begin,
                 on_progress=bar.imported,
             )
         else:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 import re
+import stat
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain, count
 from pathlib import Path
 
 from msgspec import Struct
@@ -15,7 +18,7 @@ from gateway.wiki.wikitext.protect import decode_entities
 HTML = frozenset({".html", ".htm", ".xhtml"})
 MARKDOWN = frozenset({".md", ".markdown"})
 MAX_BYTES = 4 * 1024 * 1024  # as for a page of an export
-_HEAD_BYTES = 64 * 1024  # where a title is looked for
+_HEAD = 64 * 1024  # characters in which a title is looked for
 
 # ``intro.de.html`` beside ``intro.en.html``, as Apache's content negotiation has them.
 _LANGUAGE = re.compile(r"(.+)\.([a-z]{2}(?:[_-][A-Za-z]{2,4})?)")
@@ -39,10 +42,18 @@ class PageFile(Struct, frozen=True):
     title: str
 
 
-def page_files(folder: Path, language: str) -> list[PageFile]:
-    """The pages of a folder, by path. Of files that exist in several languages, those in ``language``."""
-    paths = _in_language(sorted(_paths(folder)), language)
-    heads = [_names(path) for path in paths]
+def page_files(folder: Path, language: str, unread: Callable[[OSError], None]) -> list[PageFile]:
+    """The pages of a folder, by path. Of files that exist in several languages, those in ``language``.
+
+    Files and folders that cannot be read are left out, and ``unread`` is told.
+    """
+    paths, heads = [], []
+    for path in _in_language(sorted(_paths(folder, unread)), language):
+        try:
+            heads.append(_names(path))
+            paths.append(path)
+        except OSError as error:
+            unread(error)
     ends = Counter(_SITE.split(name)[-1] for name, _ in heads if _SITE.search(name))
     often = Counter(name for name, _ in heads)
     wanted = []
@@ -57,8 +68,11 @@ def page_files(folder: Path, language: str) -> list[PageFile]:
 
 
 def read_text(path: Path) -> str:
-    """The file's text by its own declaration of the encoding, UTF-8, or else Windows-1252."""
-    data = path.read_bytes()
+    """The file's text in UTF-8, UTF-16 with its mark, the encoding that it declares, or else Windows-1252."""
+    with path.open("rb") as file:
+        data = file.read(MAX_BYTES)
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return data.decode("utf-16", "replace")
     declared = _CHARSET.search(data, 0, 2048)
     for encoding in ("utf-8-sig", declared[1].decode() if declared else "cp1252"):
         try:
@@ -74,14 +88,19 @@ def unnumbered(heading: str) -> str:
     return heading[number.end() :] if number and number.end() < len(heading) else heading
 
 
-def _paths(folder: Path) -> Iterator[Path]:
-    """Files with a known ending; links and hidden ones are left out."""
-    for top, folders, files in os.walk(folder):
+def _paths(folder: Path, unread: Callable[[OSError], None]) -> Iterator[Path]:
+    """Files with a known ending; links, hidden ones and what is no file are left out."""
+    for top, folders, files in os.walk(folder, onerror=unread):
         folders[:] = [name for name in folders if not name.startswith(".")]
         for name in files:
             path = Path(top, name)
-            if path.suffix.lower() in HTML | MARKDOWN and not name.startswith(".") and not path.is_symlink():
-                yield path
+            if path.suffix.lower() not in HTML | MARKDOWN or name.startswith("."):
+                continue
+            try:
+                if stat.S_ISREG(path.lstat().st_mode):
+                    yield path
+            except OSError as error:
+                unread(error)
 
 
 def _in_language(paths: list[Path], language: str) -> list[Path]:
@@ -100,8 +119,7 @@ def _in_language(paths: list[Path], language: str) -> list[Path]:
 
 def _names(path: Path) -> tuple[str, str]:
     """The title that the file states, or its first heading, and the first heading."""
-    with path.open("rb") as file:
-        text = file.read(_HEAD_BYTES).decode("utf-8", "replace")
+    text = read_text(path)[:_HEAD]
     if path.suffix.lower() in MARKDOWN:
         found = _MARKDOWN_HEADING.search(text)
         heading = _line((found[1] or found[2]).strip(" #*")) if found else ""
@@ -116,12 +134,15 @@ def _line(text: str) -> str:
 
 
 def _unique(folder: Path, paths: Iterable[Path], wanted: list[str]) -> list[PageFile]:
+    """Pages with titles; the same titles get the path behind them, with its ending where that is the same, too."""
     often = Counter(title.casefold() for title in wanted)
-    found, taken = [], set()
+    found, taken = [], set[str]()
     for path, title in zip(paths, wanted, strict=True):
-        if often[title.casefold()] > 1:
-            title = f"{title} ({path.relative_to(folder).with_suffix('')})"
-        if title not in taken:
-            taken.add(title)
-            found.append(PageFile(path, title))
+        name = path.relative_to(folder)
+        ways = [title] if often[title.casefold()] == 1 else []
+        ways += [f"{title} ({name.with_suffix('')})", f"{title} ({name})"]
+        numbered = (f"{title} ({name}, {number})" for number in count(2))
+        one = next(way for way in chain(ways, numbered) if way not in taken)
+        taken.add(one)
+        found.append(PageFile(path, one))
     return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -34,27 +35,36 @@ def import_folder(
     name: str,
     language: str,
     prune: bool,
+    begin: Callable[[int], None],
     on_progress: Callable[[ImportProgress], None],
 ) -> ImportReport:
     """Store the pages of a folder as the wiki ``name``; ``prune`` removes those whose files are gone.
 
-    Raises InvalidRequestError if there is no page.
+    ``begin`` is told the bytes of all files before the first one is read. Raises InvalidRequestError if there is no
+    page, or if ``prune`` could remove pages of files that cannot be read.
     """
-    files = page_files(folder, language)
-    if not files:
-        raise InvalidRequestError(f"{folder} has no HTML or Markdown file", param="source")
     site, counts, writer = SiteInfo(sitename=name), Counts(), Writer(database)
+    files = page_files(folder, language, lambda error: counts.fail(str(error.filename), _unreadable(error)))
+    if not files:
+        unread = f"; {counts.failed} could not be read" if counts.failed else ""
+        raise InvalidRequestError(f"{folder} has no HTML or Markdown file{unread}", param="source")
+    if prune and counts.failed:
+        first = counts.failures[0]
+        raise InvalidRequestError(
+            f"{first.title} {first.reason}: without its titles, --prune would remove its pages", param="prune"
+        )
+    sizes = [_size(file.path) for file in files]
+    begin(sum(sizes))
     origin, titles = origin_of(site), [file.title for file in files]
     known = database.read_sync(lambda connection: sql.known_names(connection, titles, origin))
-    read = 0
     for start in range(0, len(files), _BATCH):
         batch = files[start : start + _BATCH]
         items = [
             item for file in batch if (item := _prepare(file, known.get(file.title), counts)) is not None
         ]
         writer.write(partial(_store, items=items, site=site, counts=counts))
-        read += sum(file.path.stat().st_size for file in batch)
-        on_progress(ImportProgress(read, start + len(batch), "importing"))
+        done = start + len(batch)
+        on_progress(ImportProgress(sum(sizes[:done]), done, "importing"))
     if prune:
         writer.write(lambda connection: sql.add_seen(connection, titles))
         counts.removed = writer.prune(origin)
@@ -80,7 +90,7 @@ def _prepare(file: PageFile, known: sql.Known | None, counts: Counts) -> Item | 
             return None
         text = read_text(file.path)
     except OSError as error:
-        counts.fail(file.title, f"{file.path.name} cannot be read ({error.strerror})")
+        counts.fail(file.title, f"{file.path.name} {_unreadable(error)}")
         return None
     # The content's hash stands for a revision: positive, in 63 bits.
     revision = int.from_bytes(hashlib.sha256(text.encode("utf-8", "replace")).digest()[:7]) + 1
@@ -91,6 +101,16 @@ def _prepare(file: PageFile, known: sql.Known | None, counts: Counts) -> Item | 
     counts.updated += is_update
     counts.added += not is_update
     return page_of(file.title, revision, sections_of(file.path, file.title, text), size, VERSION)
+
+
+def _size(path: Path) -> int:
+    with suppress(OSError):  # it is gone; reading it says so
+        return path.stat().st_size
+    return 0
+
+
+def _unreadable(error: OSError) -> str:
+    return f"cannot be read ({error.strerror})"
 
 
 def _store(connection: apsw.Connection, items: list[Item], site: SiteInfo, counts: Counts) -> None:

@@ -179,3 +179,20 @@ def test_an_option_before_a_command_that_does_not_know_it_is_refused(
     status, error = shell(environment, tmp_path, arguments)
     assert status == 2
     assert f"Error: {option} has no effect before" in error
+
+
+def test_unreadable_parts_of_an_imported_folder_are_named(
+    environment: dict[str, str], tmp_path: Path, closed: Path
+) -> None:
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    closed.rename(notes / "closed")
+    (notes / "open.md").write_text("# Open\n\nText.\n")
+    (notes / "secret.md").touch(mode=0)
+    os.mkfifo(notes / "pipe.md")
+    status, said = shell(environment, tmp_path, "import-wiki notes", ">&2")
+    assert status == 0 and "added      1" in said
+    assert "failed: notes/secret.md: cannot be read (Permission denied)" in said
+    assert "failed: notes/closed: cannot be read (Permission denied)" in said
+    status, said = shell(environment, tmp_path, "import-wiki notes --prune")
+    assert status == 1 and "--prune would remove its pages" in said

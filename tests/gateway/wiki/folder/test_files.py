@@ -17,7 +17,10 @@ def write(folder: Path, **files: str) -> None:
 
 
 def titles(folder: Path, language: str = "en") -> dict[str, str]:
-    return {str(each.path.relative_to(folder)): each.title for each in page_files(folder, language)}
+    unread: list[OSError] = []
+    found = page_files(folder, language, unread.append)
+    assert not unread
+    return {str(each.path.relative_to(folder)): each.title for each in found}
 
 
 def html(title: str, heading: str = "") -> str:
@@ -91,8 +94,24 @@ def test_numbers_of_headings(heading: str, without: str) -> None:
         b'<meta charset="iso-8859-1">\xe9',
         b"\xe9",
         b'<meta charset="nonsense">\xe9',
+        "é".encode("utf-16"),
     ],
 )
 def test_encodings(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "a.html").write_bytes(data)
     assert read_text(tmp_path / "a.html").endswith("é")
+
+
+def test_titles_are_read_in_the_files_encoding(tmp_path: Path) -> None:
+    (tmp_path / "a.html").write_bytes(b'<meta charset="iso-8859-1"><title>Caf\xe9</title>')
+    assert titles(tmp_path) == {"a.html": "Café"}
+
+
+def test_no_page_is_lost_to_another_of_the_same_title(tmp_path: Path) -> None:
+    write(tmp_path, a_html=html("T"), a_md="# T", b_md="# T (a)", c_md="# T (a.md)")
+    assert titles(tmp_path) == {
+        "a.html": "T (a)",
+        "a.md": "T (a.md)",
+        "b.md": "T (a) (b)",
+        "c.md": "T (a.md) (c)",
+    }
