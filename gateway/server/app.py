@@ -88,6 +88,7 @@ from gateway.wiki.local import LocalWiki
 from gateway.wiki.remote.mediawiki import MediaWiki
 from gateway.wiki.sample.loader import load_sample
 from gateway.wiki.search.vectors import Meaning, WikiPages
+from gateway.wiki.sites import own_address
 from gateway.wiki.source import WikiSource
 
 # Those of the model alone, which keep nothing for a later request.
@@ -387,7 +388,8 @@ async def open_wiki(
         return remote
     if settings.wiki.load_sample:
         await load_sample(database, sample_wiki())
-    return LocalWiki(database, settings.wiki, _meaning(database, search, IMPORTED))
+    meaning = _meaning(database, search, IMPORTED)
+    return LocalWiki(database, settings.wiki, meaning, own_address(settings.server))
 
 
 def _meaning(database: Database, search: VectorSearch | None, tables: PageTables) -> Meaning | None:

@@ -1,5 +1,5 @@
 // Entry point: the header, and the view that the address names: #/ask, #/chat, #/chat/ID, #/code,
-// #/code/PROJECT/NAME or #/tasks.
+// #/code/PROJECT/NAME, #/tasks or #/wiki/TITLE.
 
 import { focusAsk, setUpAsk } from "./ask.js";
 import { leave, openTalk, setUpChat } from "./chat.js";
@@ -9,20 +9,24 @@ import { setUpKey } from "./key.js";
 import { problem } from "./problem.js";
 import { look, setUpStatus, showModel } from "./status.js";
 import { leaveTasks, openTasks, setUpTasks } from "./tasks.js";
+import { openWikiPage } from "./wiki.js";
 
 function route() {
+  const [, title, anchor] = /^#\/wiki\/([^#]+)(?:#(.*))?$/.exec(location.hash) ?? [];
   const [, view, id, name] = /^#\/(ask|chat|code|tasks)(?:\/([^/]+))?(?:\/(.+))?$/.exec(location.hash) ?? [];
-  if (view === undefined && location.hash.length > 1) return; // an anchor, such as a source
+  if (view === undefined && title === undefined && location.hash.length > 1) return; // an anchor, such as a source
   for (const each of ["ask", "chat", "code", "tasks"]) {
-    const current = each === (view ?? "ask");
+    const current = title === undefined && each === (view ?? "ask");
     byId(each).hidden = !current;
     if (current) byId(`to-${each}`).setAttribute("aria-current", "page");
     else byId(`to-${each}`).removeAttribute("aria-current");
   }
+  byId("wiki").hidden = title === undefined;
   leaveTasks();
   if (view === "chat") return openTalk(id === undefined ? null : decoded(id));
   leave();
-  if (view === "code") openGraph(decoded(id ?? ""), decoded(name ?? ""));
+  if (title !== undefined) openWikiPage(decoded(title), decoded(anchor ?? ""));
+  else if (view === "code") openGraph(decoded(id ?? ""), decoded(name ?? ""));
   else if (view === "tasks") openTasks();
   else focusAsk();
 }

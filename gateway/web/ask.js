@@ -7,6 +7,7 @@ import { render } from "./markdown.js";
 import { problem } from "./problem.js";
 import { replaces, stageText } from "./stages.js";
 import { look, setLoading } from "./status.js";
+import { ownPage } from "./wiki.js";
 
 let composer;
 let stopping = null; // AbortController of the running question
@@ -151,12 +152,14 @@ class Answer {
 
   sources(citations) {
     const rows = citations.map((source) =>
-      h("li", { id: `source-${this.number}-${source.n}`, tabindex: "-1", value: source.n }, outside(source.url, place(source))),
+      h("li", { id: `source-${this.number}-${source.n}`, tabindex: "-1", value: source.n }, link(source)),
     );
     return h("section", { class: "sources" }, h("h3", {}, "Sources"), h("ol", {}, ...rows));
   }
 }
 
+const link = (source) =>
+  ownPage(source.url) ? h("a", { href: ownPage(source.url) }, place(source)) : outside(source.url, place(source));
 const place = (source) => (source.section ? `${source.title}, ${source.section}` : source.title);
 
 function budgetText(budget) {

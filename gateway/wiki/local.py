@@ -28,9 +28,17 @@ _SPARE = 30
 class LocalWiki:
     """A :class:`gateway.wiki.source.WikiSource` over the tables ``wiki_*``; searches by words without ``meaning``."""
 
-    def __init__(self, database: Database, settings: WikiSettings, meaning: Meaning | None = None) -> None:
+    def __init__(
+        self,
+        database: Database,
+        settings: WikiSettings,
+        meaning: Meaning | None = None,
+        fallback: str = UNKNOWN_ADDRESS,
+    ) -> None:
+        """``fallback`` is the ``page_url`` of pages whose wiki is not known."""
         self._database = database
         self._settings = settings
+        self._fallback = fallback
         self._hybrid = HybridSearch(self._by_words, meaning, sketch_of, settings.search, spare=_SPARE)
 
     async def search_titles(self, term: str, limit: int) -> list[PageRef]:
@@ -63,9 +71,9 @@ class LocalWiki:
         return WikiHealth(source="local", status="ok", address=address, pages=pages)
 
     def _url(self, title: str, site: Site) -> str:
-        """URL of the page: as `wiki.page_url` says, else on the wiki that it was imported from."""
+        """URL of the page: as `wiki.page_url` says, else on the wiki it was imported from, else at ``fallback``."""
         encoded = quote(title.replace(" ", "_"), safe=_SAFE_IN_URL)
-        return (self._settings.page_url or site.page_url or UNKNOWN_ADDRESS).replace("{title}", encoded)
+        return (self._settings.page_url or site.page_url or self._fallback).replace("{title}", encoded)
 
 
 def _find(connection: apsw.Connection, title: str) -> tuple[store.PageRow, Site]:

@@ -6,15 +6,25 @@ import apsw
 import msgspec
 
 from gateway.base.visible import visible
+from gateway.config.settings import ServerSettings
 from gateway.store.wiki import pages as store
 from gateway.wiki.sample.loader import ORIGIN, sample_loaded
 from gateway.wiki.source import Site
 
 SAMPLE = Site("esoteric programming languages", "https://esolangs.org/wiki/{title}")
-# Of a wiki whose export names none: a domain that never exists (RFC 2606).
+# Of a wiki whose export names none, without the server's web page: a domain that never exists (RFC 2606).
 UNKNOWN_ADDRESS = "https://wiki.invalid/{title}"
 _STATE = "site "
 _LONGEST_NAME = 100
+
+
+def own_address(server: ServerSettings) -> str:
+    """``wiki.page_url`` for pages whose wiki is not known: the server's own view of them."""
+    if not server.page:
+        return UNKNOWN_ADDRESS
+    host = server.host.strip("[]")
+    host = "localhost" if host in ("", "0.0.0.0", "::") else f"[{host}]" if ":" in host else host
+    return f"http://{host}:{server.port}/#/wiki/{{title}}"
 
 
 def named_site(name: str, base: str) -> Site:

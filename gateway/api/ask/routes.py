@@ -1,4 +1,4 @@
-"""POST /ask: questions and cited answers."""
+"""POST /ask: questions and cited answers; GET /wiki/page: what a citation leads to."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ from starlette.responses import PlainTextResponse
 from gateway.api.http.endpoint import FORM, JSON, SSE, TEXT, Endpoint
 from gateway.api.openai.models import DEFAULT, check_model
 from gateway.api.parsing.fields import Body, User, convert, invalid, parse, parse_keep_alive
+from gateway.api.parsing.paging import query_of
 from gateway.api.services import ApiRequest
 from gateway.api.streaming.streams import Relay, StreamReply, done_of, named_events, until_disconnect
 from gateway.ask.types import AnswerDelta, AnswerDone, AskCall, AskEvent, AskResult, Citation, Stage
 from gateway.base.errors import InvalidRequestError, TooLargeError
 from gateway.code.pages import project_pages
+from gateway.wiki.source import Section
 from model_host.protocol import Lane
 
 _EXAMPLES = 4
@@ -168,7 +170,26 @@ async def examples(request: ApiRequest) -> Examples:
     return Examples([f"What is {title}?" for title in await request.services.wiki.subjects(_EXAMPLES)])
 
 
+class PageTitle(Struct, frozen=True, kw_only=True):
+    title: Annotated[str, Meta(min_length=1, max_length=1000, description="Title or redirect.")]
+
+
+class WikiPage(Struct, frozen=True):
+    """A page of the wiki as plain text."""
+
+    title: str
+    url: str
+    sections: list[Section]
+
+
+async def wiki_page(request: ApiRequest) -> WikiPage:
+    """The page of a title, redirects followed."""
+    page = await request.services.wiki.fetch(query_of(request, PageTitle).title)
+    return WikiPage(page.title, page.url, page.sections)
+
+
 ENDPOINTS = (
     Endpoint("POST", "/ask", ask, "user", (JSON, TEXT, FORM, ""), AskRequest, AskResult, SSE),
     Endpoint("GET", "/ask/examples", examples, "user", reply=Examples),
+    Endpoint("GET", "/wiki/page", wiki_page, "user", reply=WikiPage, query=PageTitle),
 )

@@ -18,14 +18,14 @@ from gateway.cli.common.files import locked
 from gateway.cli.common.options import LocalOptions, json_option, with_local
 from gateway.cli.common.text import say, table
 from gateway.cli.imports.dump_url import Download, DownloadError, Events
-from gateway.config.settings import Settings, WikiSettings
+from gateway.config.settings import Settings
 from gateway.store.db import Database
 from gateway.store.wiki.imports import other_origins
 from gateway.wiki.dumps.compressed import open_dump
 from gateway.wiki.dumps.dump import DumpError
 from gateway.wiki.dumps.importer import Importer, ImportOptions, ImportProgress, ImportReport, origin_of
 from gateway.wiki.folder.importer import import_folder
-from gateway.wiki.sites import UNKNOWN_ADDRESS, page_address
+from gateway.wiki.sites import own_address, page_address
 
 _FOLDER = "imports"
 
@@ -93,7 +93,7 @@ def import_wiki(
         say(msgspec.json.encode({**msgspec.to_builtins(report), "seconds": round(seconds, 3)}))
     elif not quiet:
         say(_report_text(report, source, seconds))
-    for notice in _notices(report, settings.wiki, others):
+    for notice in _notices(report, settings, others):
         bar.say(notice)
 
 
@@ -226,7 +226,7 @@ def _report_text(report: ImportReport, source: str, seconds: float) -> str:
     return "\n".join(lines)
 
 
-def _notices(report: ImportReport, settings: WikiSettings, others: Mapping[str, int]) -> list[str]:
+def _notices(report: ImportReport, settings: Settings, others: Mapping[str, int]) -> list[str]:
     """Notices: the sample was removed, links lead elsewhere, or two wikis are mixed."""
     found = []
     if report.counts.sample_removed:
@@ -235,14 +235,15 @@ def _notices(report: ImportReport, settings: WikiSettings, others: Mapping[str, 
             "which is not loaded again"
         )
     address = page_address(report.site.base)
-    if settings.page_url and address and address != settings.page_url:
+    if settings.wiki.page_url and address and address != settings.wiki.page_url:
         found.append(
-            f"citations link to {settings.page_url}, as wiki.page_url says, but this wiki's pages are at {address}: "
-            "remove the setting"
+            f"citations link to {settings.wiki.page_url}, as wiki.page_url says, "
+            f"but this wiki's pages are at {address}: remove the setting"
         )
-    if not settings.page_url and not address:
+    if not settings.wiki.page_url and not address:
         found.append(
-            f"citations link to {UNKNOWN_ADDRESS}, because nothing says where the wiki is: set wiki.page_url"
+            f"citations link to {own_address(settings.server)}, because nothing says where the wiki is: "
+            "set wiki.page_url if people read it elsewhere, or reach this server by another name"
         )
     for origin, count in others.items():
         found.append(

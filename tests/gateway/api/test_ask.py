@@ -224,3 +224,19 @@ def test_citations_as_text() -> None:
     assert as_text(result.answer, result.citations) == (
         "Yes [1][2].\n\n[1] Befunge: http://w/Befunge\n[2] INTERCAL, History: http://w/I#H\n"
     )
+
+
+@pytest.mark.parametrize("title", ["Befunge", "befunge", "Befunge_"])
+async def test_a_page_of_the_wiki(client: Client, title: str) -> None:
+    page = (await client.get("/wiki/page", params={"title": title})).json()
+    assert (page["title"], page["url"]) == ("Befunge", "https://esolangs.org/wiki/Befunge")
+    assert page["sections"][0]["heading"] == "" and "Chris Pressey" in page["sections"][0]["text"]
+
+
+@pytest.mark.parametrize(
+    ("query", "status", "param"),
+    [("?title=Nowhere", 404, None), ("", 400, "title"), ("?title=", 400, "title")],
+)
+async def test_a_page_that_is_not_there(client: Client, query: str, status: int, param: str | None) -> None:
+    reply = await client.get(f"/wiki/page{query}")
+    assert (reply.status_code, reply.json()["error"]["param"]) == (status, param)

@@ -70,8 +70,8 @@ def new_key(server: Server) -> str:
         return database.write_sync(lambda connection: create_key(connection, "ann", "user"))[1]
 
 
-def add_page(server: Server, title: str, text: str) -> None:
-    """Put a page into the wiki while the server runs."""
+def add_page(server: Server, title: str, text: str, origin: str = "sample") -> None:
+    """Put a page into the wiki while the server runs; of another origin, nothing says where it is on the web."""
     with opened_database(server.data_dir / "hearth.db") as database:
         page = ingest.prepare(title, 1, text)
-        database.write_sync(lambda connection: ingest.put(connection, page, "sample"))
+        database.write_sync(lambda connection: ingest.put(connection, page, origin))
