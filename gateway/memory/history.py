@@ -8,23 +8,20 @@ from __future__ import annotations
 
 import math
 import re
-import unicodedata
-from collections import defaultdict
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime, tzinfo
-from itertools import pairwise
 
 import apsw
 from msgspec import Struct
 
 from gateway.base.errors import HearthError
-from gateway.base.ranking import fuse
+from gateway.base.ranking import K_SEARCH, fuse
 from gateway.config.settings import MemorySettings
 from gateway.inference.interface import Inference
+from gateway.memory.matching import MOST_CHARACTERS, ONLY_ASKS, USUAL_LENGTH, plain, ranked, words
 from gateway.memory.planning.budget import time_zone
 from gateway.memory.types import Block
-from gateway.store import fts
 from gateway.store.db import Database
 from gateway.store.memory import history as store
 from gateway.store.memory.conversations import Conversation
@@ -34,15 +31,8 @@ from gateway.store.vectors import has_vectors
 from gateway.vectors.queries import Queries
 from gateway.vectors.source import Count, Document, EmbeddedText, Vectors
 
-# Of a question; a longer one says too many things.
-_MOST_CHARACTERS = 2000
-_MOST_WORDS = 32
-# Of a term that more messages have, the newest ones are ranked.
-_MOST_ROWS = 2000
 # Of a message that is embedded.
 _MOST_EMBEDDED = 8000
-# Messages without any of the terms that are added to the log: in a short one every word is rare.
-_IMAGINED = 50
 # A message is recalled by its words if it has this share of the question's weight, and at least this weight.
 LEAST_SHARE = 0.4
 _LEAST_WEIGHT = 2.0
@@ -57,39 +47,13 @@ _ASKS = re.compile(
 # which takes over 30 messages. With all-MiniLM-L6-v2 and eval/history.toml, no line that asks for nothing reaches it.
 _LEAST_DEVIATIONS = 5.5
 _MOST_SIMILAR = 50  # hits by vector alone
-# Two adjacent words in a message weigh more than two apart: in Vietnamese most words have two syllables.
-_PAIR_SHARE = 0.5
-# A question is no evidence, least of all when it is asked again.
-_QUESTION_SHARE = 0.4
-_FORM_SHARE = 0.1
-_USUAL_LENGTH = 300  # characters; longer messages have more words by chance
-_HITS = 2
+# Short messages resemble each other: with equal shares, all-MiniLM-L6-v2 finds less than words alone.
+_SIMILAR_SHARE = 0.5
+_HITS = 3
 _CANDIDATES = 32
 _LEAST_NEW = 0.12  # of a hit's words: a message that is nearly the same tells nothing
 _EXCERPT = 400  # characters of a quoted message
 _SNIPPET = 160
-# Scripts without spaces, and Hangul, whose words have endings: their terms are pairs of characters.
-_UNSPACED = re.compile(
-    r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]"
-)
-# What a question asks for, and what is said in any talk: such words count little.
-WEAK_WORDS = frozenset(
-    """
-    able again also always any ask asked back best better bit call called can can't come could day did didn't doing
-    don't else ever example find first fine free get getting give go going gone good got great happen happened hello
-    help here hey hi idea just keep kind know last later least less let like liked list long look lot made make
-    making many may maybe mean might must mentioned more morning much name named need needs never new next nice no
-    not now number ok okay once one ones only other people place please put really remember remind right said same
-    see seem shall short shorter should something sort still such sure take talk thank thanks thing things think
-    thought time times today tomorrow tonight too two up use used very want wanted way week well went without word
-    work would write year years yes yesterday yet
-    anh ai ạ bao biết bạn bị các cái chị cho chỉ chưa còn có cùng của cũng cảm dạ em gì giúp giờ hay hãy hôm hơn khi
-    không kể là làm lúc lại mà mình mấy một mới muốn nào này năm nay ngay ngày ngon người nha nhé nhiêu nhiều nhưng
-    như nhất nhỉ những nữa ơi ơn ở ra rất rồi sao sau sẽ thì thế theo thật thích tôi tên tại tớ từ và vào vẫn về vì
-    với vậy xin đang đâu để đi đã đó được đến đều đừng ừ
-    """.split()  # noqa: SIM905 - a list of quoted words is harder to read
-)
-_WEAK_SHARE = 0.3
 # A decision, or a change of mind: what it says may take the place of what was said before.
 DECIDED = re.compile(
     r"\b(?:now|instead|any ?more|no longer|decided|changed?|moved|switch(?:ed|ing)?|actually|booked|agreed|final(?:ly)?"
@@ -107,18 +71,8 @@ _OF_US = re.compile(
     r"\bbạn (?:đã |vừa |có )?(?:nói|bảo|gợi ý|kể|viết|đưa|giải thích|khuyên|liệt kê|đề xuất)\b",
     re.I,
 )
-_ONLY_ASKS = re.compile(r"[^.!?…\n]*\?\s*")
 _OPENING = "Said earlier:"
 _FEWEST_WORDS = 3  # of a message beside a hit: "Noted." says nothing
-
-
-class MessageMatch(Struct, frozen=True):
-    """A message that was found; ``share`` and ``weight`` are of the question's terms that it has."""
-
-    seq: int
-    score: float
-    share: float
-    weight: float
 
 
 class Recalled(Struct, frozen=True):
@@ -160,15 +114,17 @@ class History:
         self._inference = inference
         self._settings = settings
         self._queries = queries
+        self._zone = time_zone(settings.time_zone)
 
     async def search(self, owner: str, conversation: str | None, asked: str) -> list[int]:
         """``seq`` of the owner's messages that have words of ``asked`` or resemble it, best first."""
-        within = store.everything(owner, conversation)
-        by_words = await self._database.read(lambda c: ranked(c, within, asked))
+        within, is_question = store.everything(owner, conversation), _ASKS.search(asked) is not None
+        by_words = await self._database.read(
+            lambda c: ranked(c, within, asked, self._zone, beside=is_question)
+        )
         near = await self._near(within, asked, owner)
-        return [
-            seq for seq, _ in fuse([[each.seq for each in by_words], self._similar(near)[:_MOST_SIMILAR]])
-        ]
+        rankings = [[each.seq for each in by_words], self._similar(near)[:_MOST_SIMILAR]]
+        return [seq for seq, _ in fuse(rankings, K_SEARCH, [1.0, _SIMILAR_SHARE])]
 
     async def recall(
         self, conversation: Conversation, asked: str, shown: Sequence[int], room: int
@@ -178,8 +134,11 @@ class History:
         room = min(room, self._settings.recall_tokens)
         if room <= 0 or not asked.strip():
             return None
-        by_words = await self._database.read(lambda c: ranked(c, within, asked))
-        least = LEAST_SHARE if _ASKS.search(asked) else _LEAST_SHARE_UNASKED
+        is_question = _ASKS.search(asked) is not None
+        by_words = await self._database.read(
+            lambda c: ranked(c, within, asked, self._zone, beside=is_question)
+        )
+        least = LEAST_SHARE if is_question else _LEAST_SHARE_UNASKED
         fitting = [each.seq for each in by_words if each.share >= least and each.weight >= _LEAST_WEIGHT]
         near = await self._near(within, asked, conversation.owner)
         outstanding = self._similar(near[: _outstanding([far for _, far in near])])
@@ -189,7 +148,7 @@ class History:
 
     async def _near(self, within: Within, asked: str, owner: str) -> list[tuple[int, float]]:
         """All messages that have vectors and their cosine distance, nearest first."""
-        queries, text = self._queries, asked[:_MOST_CHARACTERS]
+        queries, text = self._queries, asked[:MOST_CHARACTERS]
         if queries is None or not text.strip() or not await self._database.read(has_vectors):
             return []
         with suppress(HearthError):  # which the queries have reported
@@ -207,8 +166,7 @@ class History:
         return [seq for seq, far in near if far <= farthest]
 
     async def _block(self, quotes: Sequence[Said], asked: str, room: int) -> Recalled | None:
-        zone = time_zone(self._settings.time_zone)
-        lines = [_quote(each, asked, zone) for each in quotes]
+        lines = [_quote(each, asked, self._zone) for each in quotes]
         frame, *counts = await self._inference.count([_OPENING, *lines])
         chosen: list[int] = []
         used = frame
@@ -224,59 +182,13 @@ class History:
         return Recalled(Block("history", used, text), list(sources))
 
 
-def ranked(connection: apsw.Connection, within: Within, asked: str) -> list[MessageMatch]:
-    """Messages with words of ``asked``, best first."""
-    spoken = _words(asked[:_MOST_CHARACTERS])
-    stops = stop_words(spoken)
-    telling = [word for word in dict.fromkeys(spoken) if word not in stops and not _is_letter(word)]
-    words = (telling or list(dict.fromkeys(spoken)))[:_MOST_WORDS]
-    pairs = [f"{a} {b}" for a, b in pairwise(spoken) if a in words and b in words][:_MOST_WORDS]
-    speakers = store.speakers_within(connection, within)
-    total = sum(speakers.values()) + _IMAGINED
-    scores: defaultdict[int, float] = defaultdict(float)
-    weights: defaultdict[int, float] = defaultdict(float)
-    texts: dict[int, str] = {}
-    whole = 0.0
-    by_speaker: list[tuple[float, set[int]]] = []
-    for term in [*_terms(words), *dict.fromkeys(pairs)]:
-        found = _having(connection, within, term)
-        named = [name for name in speakers if term in _words(name)]
-        theirs = store.messages_by(connection, within, named, _MOST_ROWS) if named else set()
-        having = len({seq for seq, _ in found} | theirs)
-        weight = math.log1p((total - having + 0.5) / (having + 0.5))
-        weight *= _WEAK_SHARE if term in WEAK_WORDS or term in _PLAIN_WEAK else 1.0
-        is_pair = " " in term
-        whole += 0.0 if is_pair else weight
-        for seq, text in found:
-            texts[seq] = text
-            scores[seq] += weight * (_PAIR_SHARE if is_pair else 1.0)
-            weights[seq] += 0.0 if is_pair or not telling else weight
-        by_speaker.append((weight, theirs - {seq for seq, _ in found}))
-    for weight, theirs in by_speaker:  # a name alone finds nothing that its bearer said
-        for seq in theirs & scores.keys():
-            scores[seq] += weight
-            weights[seq] += weight
-    asks = set(spoken)
-    hits = [
-        MessageMatch(
-            seq,
-            # The same forms, of plain words too: "hives" and "I have" for "How many hives do I have?".
-            score * _standing(texts[seq]) * (1 + _FORM_SHARE * len(asks & {*_words(texts[seq])}) / len(asks)),
-            weights[seq] / whole if whole else 0.0,
-            weights[seq],
-        )
-        for seq, score in scores.items()
-    ]
-    return sorted(hits, key=lambda hit: (-hit.score, -hit.seq))
-
-
 def excerpt(text: str, asked: str, most: int = _SNIPPET) -> str:
     """The text on one line; of a long one the part with most words of ``asked``."""
     line = " ".join(text.split())
     if len(line) <= most:
         return line
-    wanted = {_plain(word)[:5] for word in _words(asked) if word not in stop_words(_words(asked))}
-    places = [(match.start(), _plain(match[0])) for match in re.finditer(r"\w+", line)]
+    wanted = {plain(word)[:5] for word in words(asked) if word not in stop_words(words(asked))}
+    places = [(match.start(), plain(match[0])) for match in re.finditer(r"\w+", line)]
     found = [(at, word[:5]) for at, word in places if word[:5] in wanted]
     best = max(
         (at for at, _ in found),
@@ -288,51 +200,6 @@ def excerpt(text: str, asked: str, most: int = _SNIPPET) -> str:
     if begin:
         part = "…" + part.partition(" ")[2] if " " in part else "…" + part
     return part if begin + most >= len(line) else (part.rpartition(" ")[0] or part) + "…"
-
-
-def _having(connection: apsw.Connection, within: Within, term: str) -> list[tuple[int, str]]:
-    if _UNSPACED.search(term):
-        return store.messages_containing(connection, within, term, _MOST_ROWS)
-    plain = _plain(term)
-    found = store.messages_with(connection, within, fts.all_of([plain]), _MOST_ROWS)
-    if plain == term:
-        return found
-    # The index knows no diacritics. A word with some is another one with others, but also the same without any.
-    forms = "|".join(re.escape(form).replace(r"\ ", r"\W+") for form in (term, plain))
-    said = re.compile(rf"(?<!\w)(?:{forms})(?!\w)")
-    return [(seq, text) for seq, text in found if said.search(unicodedata.normalize("NFC", text).casefold())]
-
-
-def _terms(words: Sequence[str]) -> list[str]:
-    """The words, and pairs of characters of those without spaces between them."""
-    found: list[str] = []
-    for word in words:
-        if _UNSPACED.search(word) and len(word) > 1:
-            found += [word[at : at + 2] for at in range(len(word) - 1)]
-        else:
-            found.append(word)
-    return list(dict.fromkeys(found))
-
-
-def _words(text: str) -> list[str]:
-    """Lower-case words with their marks, in order."""
-    normal = unicodedata.normalize("NFC", text).casefold()
-    return "".join(each if unicodedata.category(each)[0] in "LMN" else " " for each in normal).split()
-
-
-def _plain(word: str) -> str:
-    """The word without diacritics, as the index has it."""
-    bare = (c for c in unicodedata.normalize("NFD", word.casefold()) if not "\u0300" <= c <= "\u0331")
-    return unicodedata.normalize("NFC", "".join(bare)).replace("đ", "d")
-
-
-def _is_letter(word: str) -> bool:
-    return len(word) == 1 and word.isascii()
-
-
-def _standing(text: str) -> float:
-    share = _QUESTION_SHARE if text.rstrip(" \n\"')").endswith(("?", "？")) else 1.0
-    return share / (0.8 + 0.2 * max(1.0, len(text) / _USUAL_LENGTH))
 
 
 def _outstanding(distances: Sequence[float]) -> int:
@@ -347,10 +214,10 @@ def _with_neighbours(
 ) -> list[Said]:
     """The hits that tell more than ``asked``, later decisions about them, and the messages beside the hits, which may
     answer or explain them."""
-    known, of_us = set(_words(asked)), bool(_OF_US.search(asked))
+    known, of_us = set(words(asked)), bool(_OF_US.search(asked))
 
     def asks(message: Said) -> bool:
-        return bool(_ONLY_ASKS.fullmatch(message.text))
+        return bool(ONLY_ASKS.fullmatch(message.text))
 
     def tells(message: Said) -> bool:
         """People's statements, and the assistant's short questions, which explain the answers."""
@@ -359,7 +226,7 @@ def _with_neighbours(
 
     def leads(message: Said) -> bool:
         """Long replies have words of any question."""
-        short = message.role == "assistant" and len(message.text) <= _USUAL_LENGTH
+        short = message.role == "assistant" and len(message.text) <= USUAL_LENGTH
         return (short or tells(message)) and _new_share(message.text, known) >= _LEAST_NEW
 
     hits = [each for each in store.said(connection, best) if leads(each)][:_HITS]
@@ -371,7 +238,7 @@ def _with_neighbours(
             if hit.role == "assistant" and not of_us and asks(hit) != after:
                 continue  # a question leads to its answer, a reply to what it answers
             near = store.beside(connection, within, hit, after=after)
-            if near is not None and tells(near) and len(_words(near.text)) >= _FEWEST_WORDS:
+            if near is not None and tells(near) and len(words(near.text)) >= _FEWEST_WORDS:
                 found.setdefault(near.seq, near)
     return list(found.values())
 
@@ -384,8 +251,8 @@ def decided_since(connection: apsw.Connection, within: Within, hit: Said) -> lis
 
 
 def _new_share(text: str, known: set[str]) -> float:
-    words = set(_words(text))
-    return len(words - known) / max(1, len(words))
+    said = set(words(text))
+    return len(said - known) / max(1, len(said))
 
 
 def _quote(message: Said, asked: str, zone: tzinfo | None) -> str:
@@ -393,6 +260,3 @@ def _quote(message: Said, asked: str, zone: tzinfo | None) -> str:
     when = f"{at:%Y-%m-%d %H:%M}" if message.created_at else "undated"  # imported without a time
     who = message.speaker or ("User" if message.role == "user" else "Assistant")
     return f'- {when}, {who}: "{excerpt(message.text, asked, _EXCERPT)}"'
-
-
-_PLAIN_WEAK = frozenset(map(_plain, WEAK_WORDS))

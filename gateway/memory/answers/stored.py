@@ -11,9 +11,10 @@ from gateway.memory.answers.listed import asks_for_tasks, task_answer
 from gateway.memory.answers.questions import OwnQuestion, own_question, recalled_answer, told_answer, told_in
 from gateway.memory.answers.sought import MOST_QUOTES, Sought, changes, goes_on, says, sought, sought_answer
 from gateway.memory.context import MemoryParts
-from gateway.memory.history import LEAST_SHARE, decided_since, excerpt, ranked
+from gateway.memory.history import LEAST_SHARE, decided_since, excerpt
 from gateway.memory.learning.facts import scopes_of, told_by
 from gateway.memory.learning.retracted import takes_back
+from gateway.memory.matching import ranked
 from gateway.memory.planning.budget import time_zone
 from gateway.memory.types import Offer
 from gateway.store.memory.conversations import Conversation
@@ -127,7 +128,7 @@ def _saying(
         found |= {
             each.seq: each for each in (hit, *(e for e in following if goes_on(question, hit.text, e.text)))
         }
-    if question.loose and hits == MOST_QUOTES:
+    if question.loose and hits > 1:
         return []  # it may be about any of them
     if hits:
         since = [each.seq for each in alike if each.seq > min(found)][:_CANDIDATES]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from datetime import date
+from contextlib import suppress
+from datetime import date, timedelta
 
 from msgspec import Struct
 
@@ -54,3 +55,47 @@ def _past(year: int, month: int, today: date) -> Period | None:
     if first > today:
         return None
     return Period(f"{first:%Y-%m}" if month else f"{year:04}", first, end)
+
+
+class Days(Struct, frozen=True):
+    """From ``first`` until before ``end``, when something was told, and the ``words`` that name the time in a text."""
+
+    first: date
+    end: date
+    words: frozenset[str]
+
+
+_TOLD_AFTER = 3  # days; what happened on a day is often told a little later
+_SHORT_NAMES = "|".join(f"{month}|{month[:3]}" for month in _MONTHS) + "|sept"
+_DAY = re.compile(
+    rf"\b(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?: of)? (?P<month>{_SHORT_NAMES})\b(?:,? (?P<year>\d{{4}}))?"
+    rf"|\b(?P<name>{_SHORT_NAMES})\.? (?P<on>\d{{1,2}})(?:st|nd|rd|th)?\b(?:,? (?P<of>\d{{4}}))?"
+    r"|\b(?P<iso>\d{4})-(?P<part>0[1-9]|1[0-2])-(?P<last>0[1-9]|[12]\d|3[01])\b"
+    r"|\b(?P<ngay>\d{1,2})(?:/| tháng )(?P<thang>1[0-2]|0?[1-9])\b(?:(?:/| năm )(?P<nam>\d{4}))?",
+    re.I,
+)
+
+
+def mentioned_days(text: str, today: date) -> Days | None:
+    """The first past day that a text mentions, else the past month; without a year it is the last such one."""
+    found = _DAY.search(text)
+    if found is None:
+        period, named = mentioned_period(text, today), _MONTH.search(text)
+        if period is None or named is None:
+            return None
+        return Days(period.first, period.end, _words(named[0]))
+    name = (found["month"] or found["name"] or "").lower()
+    month = next((n for n, each in enumerate(_MONTHS, 1) if name and each.startswith(name)), 0)
+    month = month or int(found["part"] or found["thang"])
+    day = int(found["day"] or found["on"] or found["last"] or found["ngay"])
+    given = found["year"] or found["of"] or found["iso"] or found["nam"]
+    for year in [int(given)] if given else [today.year, today.year - 1]:
+        with suppress(ValueError):
+            first = date(year, month, day)
+            if first <= today:
+                return Days(first, first + timedelta(days=1 + _TOLD_AFTER), _words(found[0]))
+    return None
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(re.findall(r"\w+", text.lower()))

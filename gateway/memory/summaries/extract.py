@@ -11,7 +11,8 @@ from itertools import pairwise
 
 from msgspec import Struct
 
-from gateway.memory.history import DECIDED, WEAK_WORDS
+from gateway.memory.history import DECIDED
+from gateway.memory.matching import WEAK_WORDS
 from gateway.memory.summaries.items import SENTENCE_END, Sentences, items, said_again
 from gateway.memory.summaries.keep import is_open_task
 from gateway.store.stop_words import STOP_WORDS

@@ -89,6 +89,71 @@ def messages_by(connection: apsw.Connection, within: Within, speakers: Sequence[
     )
 
 
+def messages_between(
+    connection: apsw.Connection, within: Within, first: float, end: float, limit: int
+) -> frozenset[int]:
+    """``seq`` of the newest messages from the time ``first`` until before ``end``."""
+    return frozenset(
+        column(
+            connection,
+            f"SELECT seq FROM messages WHERE {within.where} AND created_at >= :first AND created_at < :end "
+            "ORDER BY seq DESC LIMIT :limit",
+            {**within.values, "first": first, "end": end, "limit": limit},
+        )
+    )
+
+
+def around(
+    connection: apsw.Connection, within: Within, seqs: Sequence[int], most: int, seconds: float
+) -> dict[int, tuple[str, list[tuple[int, int]]]]:
+    """The messages up to ``most`` places from one of ``seqs``, these included, in its conversation.
+
+    Each with its text and, for every other message at most ``most`` places and ``seconds`` from it, that one's ``seq``
+    and the number of places from it to this message.
+    """
+    chosen, reached = set(seqs), set(seqs)
+    follower: dict[int, int] = {}
+    for _ in range(2 * most):  # also what is around the neighbours
+        pairs = _neighbours(connection, reached, seconds)
+        follower |= pairs
+        reached = {*pairs, *pairs.values()} - chosen
+        chosen |= reached
+    before = {later: earlier for earlier, later in follower.items()}
+    near: dict[int, list[tuple[int, int]]] = {}
+    for seq in chosen:
+        near[seq] = []
+        for pointers, sign in ((before, 1), (follower, -1)):
+            at: int | None = seq
+            for steps in range(1, most + 1):
+                at = pointers.get(at) if at is not None else None
+                if at is not None:
+                    near[seq].append((at, sign * steps))
+    rows = connection.execute(
+        f"SELECT seq, messages.text FROM messages WHERE {within.where} "
+        "AND seq IN (SELECT value FROM json_each(:seqs))",
+        {**within.values, "seqs": as_json(sorted(chosen))},
+    )
+    return {int(str(seq)): (str(text), near[int(str(seq))]) for seq, text in rows}
+
+
+def _neighbours(connection: apsw.Connection, seqs: set[int], seconds: float) -> dict[int, int]:
+    """Pairs of adjacent messages, one of them in ``seqs``: the later one's ``seq`` by the earlier one's."""
+    found: dict[int, int] = {}
+    for way, order in ((">", "ASC"), ("<", "DESC")):
+        rows = connection.execute(
+            "SELECT one.seq, other.seq FROM messages AS one JOIN messages AS other ON other.seq = "
+            "(SELECT near.seq FROM messages AS near WHERE near.conversation = one.conversation "
+            f"AND near.seq {way} one.seq AND NOT near.failed ORDER BY near.seq {order} LIMIT 1) "
+            "WHERE one.seq IN (SELECT value FROM json_each(:seqs)) "
+            "AND abs(other.created_at - one.created_at) <= :seconds",
+            {"seqs": as_json(sorted(seqs)), "seconds": seconds},
+        )
+        for seq, other in rows:
+            one, two = sorted((int(str(seq)), int(str(other))))
+            found[one] = two
+    return found
+
+
 def messages_with(
     connection: apsw.Connection, within: Within, match: str, limit: int
 ) -> list[tuple[int, str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import AsyncIterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +69,37 @@ async def test_of_two_messages_the_one_in_the_words_of_the_question_is_first(dat
     first = (await history(database).search("ann", None, "how many hives do I have"))[:1]
     [best] = await database.read(lambda connection: said(connection, first))
     assert best.text == "I have eleven hives"
+
+
+async def first_found(database: Database, asked: str) -> str:
+    first = (await history(database).search("ann", None, asked))[:1]
+    [best] = await database.read(lambda connection: said(connection, first))
+    return best.text
+
+
+async def test_an_answer_without_the_words_of_the_question_is_found(database: Database) -> None:
+    lines = [
+        "Was the kiln hard to repair?",
+        "Only the thermostat, it took two evenings.",
+        *SET["other"]["lines"],
+    ]
+    await fill(database, lines)
+    assert await first_found(database, "What was hard about repairing the kiln?") == lines[1]
+    quotes = await recalled(database, history(database), "What was hard about repairing the kiln?")
+    assert quotes is not None and lines[1] in quotes.block.text
+    [only] = await history(database).search("ann", None, "kiln")  # what is no question wants the word itself
+    assert (await database.read(lambda c: said(c, [only])))[0].text == lines[0]
+
+
+async def test_messages_of_a_day_have_its_date(database: Database) -> None:
+    lines = ["Lunch with Petra was long.", *SET["other"]["lines"], "Lunch with Petra was short."]
+    await fill(database, lines)
+    at = datetime(2024, 5, 3, 12).timestamp()  # noqa: DTZ001 - the machine's own zone
+    await database.write(
+        lambda c: c.execute("UPDATE messages SET created_at = ? WHERE id = 'm0'", (at,)).fetchall()
+    )
+    assert await first_found(database, "Who was I at lunch with on 3 May 2024?") == lines[0]
+    assert await first_found(database, "Who was I at lunch with?") == lines[-1]
 
 
 async def test_a_quote_comes_with_what_was_decided_later(database: Database) -> None:
