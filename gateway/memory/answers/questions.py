@@ -108,11 +108,21 @@ KINDS = (
     ),
     (
         re.compile(r"\bwho(?:['’]?s)?\b|(?<!\w)ai(?!\w)", re.I),
-        re.compile(rf"\b(?:called|named?|tên)\b|(?-i:(?<=\S )[{UPPER}]\w)", re.I),
+        # A capital that begins no sentence.
+        re.compile(rf"\b(?:called|named?|tên)\b|(?-i:(?<=[\w,(] )[{UPPER}]\w)", re.I),
     ),
 )
 # A name that no fact has is told by one of these words.
 _CALLED = re.compile(r"\b(?:called|named?|names|tên)\b|['’]s name", re.I)
+_WHICH_ONE = re.compile(
+    r"\b(?:what|which) (?:kinds? of |types? of )?(\w+) (?:have|had|do|did|am|was|are|were)\b", re.I
+)
+# "I read a book" does not say which.
+_SOME_ONE = re.compile(
+    r"\b(?:an?|any|many|another|some|other|several|few|more|new|this|that|these|those) (?:[\w-]+ )??(\w+)\b"
+    r"(?! (?:about|by|called|named|on)\b|:)",
+    re.I,
+)
 _HOW_OLD = re.compile(r"\bhow old\b", re.I)
 # Questions in plainer words.
 _PLAINER = (
@@ -252,9 +262,21 @@ def told_in(question: OwnQuestion, message: str) -> str:
     for clause in plain_clauses(message):
         about = _about_writer(question.words, clause.text)
         writers = about if about is not None else writers and clause.follows
-        if writers and question.words <= content(clause.text) and of_kind(question.text, clause.text):
+        if writers and question.words <= content(clause.text) and _tells(question, clause.text):
             return clause.text
     return ""
+
+
+def _tells(question: OwnQuestion, clause: str) -> bool:
+    """Whether a clause says what is asked for, and not only that there is such a thing, or none."""
+    # The letter is what is left of "I'm".
+    about = content(_I_AM.sub("", _BEFORE.sub("", clause), count=1)) - {"m"}
+    if not of_kind(question.text, clause) or about <= question.words:
+        return False
+    if NEGATION.search(clause) and not NEGATION.search(question.text):
+        return False
+    which = _WHICH_ONE.search(question.text)
+    return which is None or not any(content(which[1]) & content(one[1]) for one in _SOME_ONE.finditer(clause))
 
 
 def told_answer(question: OwnQuestion, clauses: Sequence[str], day: str) -> str:

@@ -228,7 +228,7 @@ def goes_on(question: Sought, said: str, after: str) -> bool:
 def changes(question: Sought, text: str) -> bool:
     """Whether a later message decides anew about what is asked for."""
     return (
-        not question.mentions
+        not (question.mentions or question.loose)
         and bool(question.words & content(text) and DECIDED.search(text))
         and of_kind(question.text, text)
         and not (_ASKS.search(text) or HYPOTHETICAL.search(text))

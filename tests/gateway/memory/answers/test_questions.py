@@ -156,6 +156,14 @@ def test_in_vietnamese() -> None:
         ("do I take the bus?", "which bus do I take?", ""),
         ("if I take the 42 bus I am late", "which bus do I take?", ""),
         ("I love buses", "do I love buses?", ""),
+        ("no lilies for me, since I'm allergic", "what am I allergic to?", ""),
+        ("I haven't painted many fences", "which fences have I painted?", ""),
+        ("I finished a puzzle that took ages", "which puzzles have I finished?", ""),
+        (
+            "I finished a puzzle called Harbour",
+            "which puzzles have I finished?",
+            "I finished a puzzle called Harbour",
+        ),
     ],
 )
 def test_a_clause_about_its_writer_answers_too(said: str, asked: str, clause: str) -> None:

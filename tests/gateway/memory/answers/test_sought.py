@@ -89,6 +89,19 @@ def test_corrections_and_decisions_are_quoted_with_what_they_change() -> None:
     assert not changes(question, "should the dentist be moved to wednesday?")
 
 
+def test_a_sentence_that_begins_with_a_capital_names_nobody() -> None:
+    question = sought("who did I go to pottery with?")
+    assert question is not None
+    assert not says(question, "I go to pottery on mondays. The kiln there is huge.")
+    assert says(question, "I go to pottery with Sunniva")
+
+
+def test_a_decision_about_another_thing_is_not_quoted_beside_a_guess() -> None:
+    question = sought("which tent are we taking to the lake?")
+    assert question is not None and question.loose
+    assert not changes(question, "I decided to swim in the lake")
+
+
 def test_what_only_its_writer_knows_is_not_invented() -> None:
     for asked in ("what's my brother called?", "do i have a dog?", "what did I say about Peru?"):
         question = sought(asked)
