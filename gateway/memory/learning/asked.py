@@ -28,6 +28,11 @@ _DATED = (
     r"at (?:noon|midday|midnight|\d{1,2}(?:[:.]\d\d)?(?: ?[ap]m)?(?=\W*$))|"
     r"tomorrow|tonight|today|trước|ngày mai|chiều nay|tối nay|hôm nay|tuần (?:này|sau)|thứ \w+|chủ nhật)\b"
 )
+_LIST = (
+    r"(?:my|the|our) (?:current )?(?:(?:to[- ]?do|tasks?|shopping|grocery|reminders?) ?)?(?:tasks|calendar|agenda|"
+    r"list(?: for shopping| of (?:things to do|(?:pending )?(?:tasks|chores|reminders)(?: to \w+)?))?)"
+)
+_WISH = r"(?:(?:i['’]?d like|i (?:want|need|would like))(?: you)? to |(?:be|make) sure to |go ahead and )?"
 _ADDED = tuple(
     re.compile(_LEADING + pattern, re.I)
     for pattern in (
@@ -39,10 +44,13 @@ _ADDED = tuple(
         r"(?:don['’]?t|do not) forget(?: that)?,? (?:i|we)(?:['’]?ve| have)? (?:still )?(?:have to|need to|must|got to|"
         r"gotta) (?P<what>.+)",
         r"(?:i|we) (?:must(?:n['’]?t| not)|can(?:['’]?t|not)) forget to (?P<what>.+)",
-        r"(?:add|put) (?P<what>.+?) (?:to|on|onto|in) (?:my|the|our) (?:(?:to-?do|task|shopping)s? ?)?(?:list|tasks)",
-        r"add(?: (?:an?|this|another))?(?: new)? (?:task|todo|to-do|item|reminder)(?: to (?:my|the) (?:to-?do )?list)?"
-        r"(?::| to|,)? (?P<what>.+)",
-        r"add to (?:my|the) (?:(?:to-?do|task|shopping) ?)?list:? (?P<what>.+)",
+        rf"{_WISH}(?:set|create|make|add|give me)(?: up)?(?: me)? an? (?:new )?reminder(?: for me)? to (?P<what>.+)",
+        # "Put in the order for everything on my list" adds nothing.
+        rf"{_WISH}(?:add|put|include) (?P<what>(?!in\b|together\b).+?)(?: down)? (?:to|on|onto|in) {_LIST}"
+        r"(?P<when> (?:on|for|at) .+)?",
+        rf"{_WISH}add(?: (?:an?|this|another))?(?: new)? (?:task|todo|to-do|item|reminder)(?: to {_LIST})?"
+        rf"(?::| to| that i (?:need|have) to|,)? (?P<what>(?!(?:to )?{_LIST}).+)",
+        rf"{_WISH}add to {_LIST}:? (?P<what>.+)",
         r"(?:new )?(?:todo|to-do|to do|task)(?: for (?:me|today|tomorrow))?\s*[:\-–]\s*(?P<what>.+)",
         rf"(?:i|we)(?:['’]?ve| have)? (?:really |still |also )?(?:need to|have to|got to|gotta|must|should) "
         rf"(?P<what>.*{_DATED}.*)",
@@ -136,6 +144,7 @@ _PAST = {
 _OBJECT = r"(?: with| off)? (?!from |to |at |in |on |for |about |after |before )(?P<what>.+)"
 _WORDINGS: dict[Literal["cancelled", "waiting", "doing", "done"], tuple[str, ...]] = {
     "cancelled": (
+        rf"{_WISH}(?:take|strike|remove|delete|erase) (?P<what>.+?) (?:off(?: of)?|from|out of) {_LIST}",
         r"(?:cancel|drop|scrap|delete|remove|skip|forget|never ?mind|strike|no need to|(?:i|we) (?:don['’]?t|do not|"
         r"no longer) (?:need|have|want) to|(?:i|we)(?:['’]?ve| have)? (?:cancell?ed|dropped))(?: about)? (?P<what>.+)",
         rf"(?:thôi )?(?:{SUBJECT_VI} )?(?:hủy|huỷ|bỏ|xóa|xoá|thôi khỏi|khỏi|không cần)(?: (?:việc|vụ|chuyện|cái))? "
@@ -167,6 +176,11 @@ _STATES = [
     (state, [re.compile(_LEADING + pattern, re.I) for pattern in patterns])
     for state, patterns in _WORDINGS.items()
 ]
+_REMEMBER = re.compile(r"(?:remember|remind me) to ", re.I)
+# "Do this later" names nothing to do.
+_NAMELESS = content(
+    "do this that these thing things something anything it later again soon awhile while bit today one"
+)
 _THINGS = content("task tasks todo reminder thing item one list việc")
 
 
@@ -209,7 +223,7 @@ def stated_changes(text: str, tasks: Sequence[Task]) -> list[Change]:
 
 def is_task(title: str) -> bool:
     """Whether a title names something to do."""
-    return bool(content(title)) and not _NO_TASK.search(title)
+    return bool(content(title) - _NAMELESS) and not _NO_TASK.search(title)
 
 
 def is_asked(quote: str, texts: Sequence[str]) -> bool:
@@ -235,14 +249,14 @@ def _added(said: str) -> str:
         # "Today" may be what tells a task from a sigh.
         for plain in dict.fromkeys((_TRAILING.sub("", said), said.strip(" .!"))):
             match = pattern.fullmatch(plain)
-            title = _title(match["what"]) if match else ""
+            title = _title(match["what"] + (match.groupdict().get("when") or "")) if match else ""
             if title:
                 return title
     return ""
 
 
 def _title(what: str) -> str:
-    what = _TRAILING.sub("", what.partition(": ")[0])
+    what = _REMEMBER.sub("", _TRAILING.sub("", what.partition(": ")[0]))
     return what[:1].upper() + what[1:] if is_task(what) and len(what.split()) <= _MOST_WORDS else ""
 
 

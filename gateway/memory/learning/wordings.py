@@ -357,7 +357,7 @@ WORDINGS = (
     ),
     _row(
         "preference",
-        rf"{_I} {_LIKE} (?!a (?:good|nice) ){_WHAT}",
+        rf"{_I} {_LIKE} (?!a (?:good|nice) |to (?:go by|be called) ){_WHAT}",
         rf"{_I} {_NOT} (?:like|love|enjoy) {_WHAT}",
         rf"{_I} (?:can['’]?t|cannot) stand (?!up|still|here|on|in|at|next)(?P<what>.+)",
         rf"{_AM}(?: not)?(?: an?)?(?: (?:big|huge|great))? fan of {_WHAT}",

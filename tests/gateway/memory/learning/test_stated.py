@@ -142,6 +142,17 @@ OPEN = [task(1, "Buy the tickets"), task(2, "Mow the lawn"), task(3, "Nộp báo
         ("I wrote the lawn is mowed", []),
         ("she emailed, the lawn is mowed", []),
         ("I wrote to Petra that I bought the tickets", []),
+        ("could you set me a reminder to prune the roses", ["add Prune the roses"]),
+        ("please create a reminder for me to ring Sigrid", ["add Ring Sigrid"]),
+        ("i'd like you to add descale the kettle to my to do list", ["add Descale the kettle"]),
+        ("put choir practice on my calendar for tuesday", ["add Choir practice for tuesday"]),
+        ("add an item to my calendar that i need to wax the skis", ["add Wax the skis"]),
+        ("put oat milk on my list for shopping", ["add Oat milk"]),
+        ("take mowing the lawn off my to do list", ["cancelled 2"]),
+        ("remind me to do it later", []),
+        ("set a reminder to do that thing again", []),
+        ("put together everything on my list", []),
+        ("i prefer to go by train", []),
     ],
 )
 def test_tasks_change_by_plain_words(text: str, changes: list[str]) -> None:
@@ -230,6 +241,8 @@ def test_a_change_of_another_thing_does_not_count(text: str, title: str) -> None
         ("my boss is called away all the time", []),
         ("ba tên trộm đã bị bắt", []),
         ("I should say I live in London for the discount", []),
+        ("i prefer to go by ted", []),
+        ("i prefer to be called ted", []),
     ],
 )
 def test_longer_clauses(text: str, facts: list[str]) -> None:
