@@ -91,7 +91,8 @@ _LISTS = re.compile(
     _LEADING + r"(?:put|add) (?:it|that|this) (?:on|onto|to|in) (?:my|the|our) \b.*\b(?:list|tasks)\b", re.I
 )
 _NO_TASK = re.compile(
-    r"^(?:me|you|it|that|this|them|him|her|what|who|how|why|when|where|which|if|know|say|admit|think|"
+    r"^(?:an? (?:new )?(?:event|entry|item|task|reminder|note|appointment)$|something|anything|me|you|"
+    r"it|that|this|them|him|her|what|who|how|why|when|where|which|if|know|say|admit|think|"
     r"sleep|gì|ai|sao|nó|\W*)(?:$|\s)|\b(?:you|your)\b",
     re.I,
 )

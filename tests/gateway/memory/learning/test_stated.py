@@ -152,6 +152,8 @@ OPEN = [task(1, "Buy the tickets"), task(2, "Mow the lawn"), task(3, "Nộp báo
         ("remind me to do it later", []),
         ("set a reminder to do that thing again", []),
         ("put together everything on my list", []),
+        ("add a new entry to my calendar", []),
+        ("add something to my to do list for monday", []),
         ("i prefer to go by train", []),
     ],
 )
