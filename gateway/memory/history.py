@@ -47,8 +47,8 @@ _ASKS = re.compile(
 # which takes over 30 messages. With all-MiniLM-L6-v2 and eval/history.toml, no line that asks for nothing reaches it.
 _LEAST_DEVIATIONS = 5.5
 _MOST_SIMILAR = 50  # hits by vector alone
-# Short messages resemble each other: with equal shares, all-MiniLM-L6-v2 finds less than words alone.
-_SIMILAR_SHARE = 0.5
+# Short messages resemble each other: with a larger share, all-MiniLM-L6-v2 finds less than words alone.
+_SIMILAR_SHARE = 0.3
 _HITS = 3
 _CANDIDATES = 32
 _LEAST_NEW = 0.12  # of a hit's words: a message that is nearly the same tells nothing
