@@ -35,6 +35,7 @@ _PAIR_SHARE = 0.5
 # A question is no evidence, least of all when it is asked again.
 _QUESTION_SHARE = 0.4
 ONLY_ASKS = re.compile(r"[^.!?？…\n]*[?？][\s\"')]*")
+_ENDS_ASKING = re.compile(r"[?？][\s\"')]*$")
 _FORM_SHARE = 0.1
 # What is said beside a message is about the same, most of all the answer to a question: it has this share of its terms,
 # by the number of messages from it on.
@@ -142,10 +143,12 @@ def ranked(
     if not beside:
         return hits
     around = store.around(connection, within, [hit.seq for hit in hits[:_MOST_BESIDE]], _AROUND, _GAP_SECONDS)
-    texts |= {seq: text for seq, (text, _) in around.items()}
+    texts |= {seq: text for seq, (_, text, _) in around.items()}
+    # Replies have words of any question; only what they ask leads to what is said next.
+    leading = {seq for seq, (role, text, _) in around.items() if role == "user" or _ENDS_ASKING.search(text)}
     matches = {hit.seq: hit for hit in hits} | {
-        seq: match(seq, [(at, _BESIDE_SHARES[steps]) for at, steps in near if steps in _BESIDE_SHARES])
-        for seq, (_, near) in around.items()
+        seq: match(seq, [(at, _BESIDE_SHARES.get(steps, 0.0)) for at, steps in near if at in leading])
+        for seq, (_, _, near) in around.items()
     }
     return sorted((each for each in matches.values() if each.score), key=_best_first)
 

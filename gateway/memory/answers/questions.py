@@ -117,12 +117,9 @@ _CALLED = re.compile(r"\b(?:called|named?|names|tên)\b|['’]s name", re.I)
 _WHICH_ONE = re.compile(
     r"\b(?:what|which) (?:kinds? of |types? of )?(\w+) (?:have|had|do|did|am|was|are|were)\b", re.I
 )
-# "I read a book" does not say which.
-_SOME_ONE = re.compile(
-    r"\b(?:an?|any|many|another|some|other|several|few|more|new|this|that|these|those) (?:[\w-]+ )??(\w+)\b"
-    r"(?! (?:about|by|called|named|on)\b|:)",
-    re.I,
-)
+# "I read a long book" does not say which, "a book about bees" does.
+_SOME = frozenset("a an any many another some other several few more new this that these those".split())  # noqa: SIM905
+_SAYS_WHICH = frozenset({"about", "by", "called", "named", "on"})
 _HOW_OLD = re.compile(r"\bhow old\b", re.I)
 # Questions in plainer words.
 _PLAINER = (
@@ -276,7 +273,17 @@ def _tells(question: OwnQuestion, clause: str) -> bool:
     if NEGATION.search(clause) and not NEGATION.search(question.text):
         return False
     which = _WHICH_ONE.search(question.text)
-    return which is None or not any(content(which[1]) & content(one[1]) for one in _SOME_ONE.finditer(clause))
+    return which is None or not _is_some(content(which[1]), clause.casefold().split())
+
+
+def _is_some(thing: frozenset[str], words: Sequence[str]) -> bool:
+    """Whether the thing is only mentioned as one of several."""
+    return any(
+        content(word) & thing
+        and not _SOME.isdisjoint(words[max(0, at - 2) : at])
+        and not (word.endswith(":") or _SAYS_WHICH.intersection(words[at + 1 : at + 2]))
+        for at, word in enumerate(words)
+    )
 
 
 def told_answer(question: OwnQuestion, clauses: Sequence[str], day: str) -> str:

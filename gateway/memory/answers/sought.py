@@ -32,6 +32,7 @@ from gateway.memory.summaries.extract import CORRECTS
 
 MOST_QUOTES = 3
 _SHORT = 10  # words of a message that only goes on with the one before
+_SAYS_ONE = 14  # words of a message that says one thing
 _MENTIONS = (
     re.compile(
         r"(?:(?:(?:what|which things|anything|everything|something)(?: else| all)? )?(?:did|have|had) (?:i|we)|"
@@ -90,6 +91,8 @@ _AGED = re.compile(
     re.I,
 )
 _WHEN = re.compile(r"(?:when|what (?:time|day|date))(?:['’]?s| is| are) ", re.I)
+# A name or a number may be the thing that is asked for; longer messages without one are about something else.
+_PARTICULAR = re.compile(rf"[0-9“\"]|(?<=[\w,(] )[{UPPER}]\w")
 _WHO_IS = re.compile(r"(?:who(?:['’]?s| is| was)) (?P<who>\w+)|(?P<vi>\w+) là ai", re.I)
 _ASKS = re.compile(
     r"^\W*(?:(?:hi|hey|hello|ok|so|and|also)\W+)*(?:what|which|who|whose|where|when|why|how|can|could|do|does|did|is|are|"
@@ -187,6 +190,8 @@ def says(question: Sought, text: str, following: str = "") -> bool:
         or _ASKS.search(text)
         or (HYPOTHETICAL.search(text) and not question.mentions)
     ):
+        return False
+    if question.loose and not (_PARTICULAR.search(text) or len(text.split()) <= _SAYS_ONE):
         return False
     if question.words <= said:
         if question.mentions:

@@ -105,11 +105,11 @@ def messages_between(
 
 def around(
     connection: apsw.Connection, within: Within, seqs: Sequence[int], most: int, seconds: float
-) -> dict[int, tuple[str, list[tuple[int, int]]]]:
+) -> dict[int, tuple[MessageRole, str, list[tuple[int, int]]]]:
     """The messages up to ``most`` places from one of ``seqs``, these included, in its conversation.
 
-    Each with its text and, for every other message at most ``most`` places and ``seconds`` from it, that one's ``seq``
-    and the number of places from it to this message.
+    Each with its role, its text and, for every other message at most ``most`` places and ``seconds`` from it, that
+    one's ``seq`` and the number of places from it to this message.
     """
     chosen, reached = set(seqs), set(seqs)
     follower: dict[int, int] = {}
@@ -129,11 +129,14 @@ def around(
                 if at is not None:
                     near[seq].append((at, sign * steps))
     rows = connection.execute(
-        f"SELECT seq, messages.text FROM messages WHERE {within.where} "
+        f"SELECT seq, role, messages.text FROM messages WHERE {within.where} "
         "AND seq IN (SELECT value FROM json_each(:seqs))",
         {**within.values, "seqs": as_json(sorted(chosen))},
     )
-    return {int(str(seq)): (str(text), near[int(str(seq))]) for seq, text in rows}
+    return {
+        int(str(seq)): ("user" if role == "user" else "assistant", str(text), near[int(str(seq))])
+        for seq, role, text in rows
+    }
 
 
 def _neighbours(connection: apsw.Connection, seqs: set[int], seconds: float) -> dict[int, int]:

@@ -26,12 +26,12 @@ def fill(connection: apsw.Connection) -> list[int]:
 def test_messages_around_one_are_of_its_conversation_and_time_and_did_not_fail(database: Database) -> None:
     seqs = database.write_sync(fill)
     found = database.read_sync(lambda c: around(c, everything("ann", None), [seqs[2]], 2, 3600.0))
-    assert {seq: set(near) for seq, (_, near) in found.items()} == {
+    assert {seq: set(near) for seq, (_, _, near) in found.items()} == {
         seqs[0]: {(seqs[2], -1), (seqs[3], -2)},
         seqs[2]: {(seqs[0], 1), (seqs[3], -1)},
         seqs[3]: {(seqs[2], 1), (seqs[0], 2)},
     }
-    assert found[seqs[3]][0] == "text of m3"
+    assert found[seqs[3]][:2] == ("user", "text of m3")
 
 
 def test_messages_of_a_time(database: Database) -> None:

@@ -61,7 +61,7 @@ async def test_a_message_is_found_with_its_conversation_and_date(client: Client)
     [
         ("Mật khẩu cửa là hoa đào", ["mật khẩu", "mat khau", "HOA ĐÀO", "hoa dao"], ["mát", "đạo"]),
         ("duong ve nha rat xa", ["đường về nhà"], ["trường"]),
-        ("我的牙医是陈医生", ["牙医叫什么?", "陈医生"], ["苹果"]),
+        ("我的牙医是陈医生", ["牙医叫什么", "陈医生"], ["苹果"]),
         ("歯医者は田中先生です", ["歯医者"], ["電車"]),
         ("หมอฟันของฉันชื่อสมชาย", ["หมอฟัน"], ["รถไฟ"]),
         ("मेरा डॉक्टर हिन्दी बोलता है", ["डॉक्टर"], ["गाड़ी"]),

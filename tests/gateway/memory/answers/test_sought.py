@@ -102,6 +102,16 @@ def test_a_decision_about_another_thing_is_not_quoted_beside_a_guess() -> None:
     assert not changes(question, "I decided to swim in the lake")
 
 
+def test_a_long_message_without_a_name_does_not_say_which() -> None:
+    question = sought("which choir did I join recently?")
+    assert question is not None and question.loose
+    assert not says(
+        question,
+        "Recently I learned a lot about bread, and it was fun. I might join the others at the oven too",
+    )
+    assert says(question, "I recently joined the Larks")
+
+
 def test_what_only_its_writer_knows_is_not_invented() -> None:
     for asked in ("what's my brother called?", "do i have a dog?", "what did I say about Peru?"):
         question = sought(asked)
