@@ -159,7 +159,7 @@ def _best_first(match: MessageMatch) -> tuple[float, int]:
 
 def _said_on(connection: apsw.Connection, within: Within, days: Days, zone: tzinfo | None) -> frozenset[int]:
     first, end = (datetime.combine(day, time(), zone).timestamp() for day in (days.first, days.end))
-    return store.messages_between(connection, within, first, end, _MOST_ROWS)
+    return store.messages_of_time(connection, within, first, end, _MOST_ROWS)
 
 
 def _having(connection: apsw.Connection, within: Within, term: str) -> dict[int, str]:

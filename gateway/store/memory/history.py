@@ -89,7 +89,7 @@ def messages_by(connection: apsw.Connection, within: Within, speakers: Sequence[
     )
 
 
-def messages_between(
+def messages_of_time(
     connection: apsw.Connection, within: Within, first: float, end: float, limit: int
 ) -> frozenset[int]:
     """``seq`` of the newest messages from the time ``first`` until before ``end``."""

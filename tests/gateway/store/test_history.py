@@ -6,7 +6,7 @@ import apsw
 
 from gateway.store.db import Database
 from gateway.store.memory.conversations import add_conversation
-from gateway.store.memory.history import around, everything, messages_between
+from gateway.store.memory.history import around, everything, messages_of_time
 from gateway.store.memory.rounds import mark_failed
 from tests.gateway.store.test_conversations import make, say
 
@@ -37,5 +37,5 @@ def test_messages_around_one_are_of_its_conversation_and_time_and_did_not_fail(d
 def test_messages_of_a_time(database: Database) -> None:
     seqs = database.write_sync(fill)
     within = everything("ann", "c1")
-    assert database.read_sync(lambda c: messages_between(c, within, 20.0, 40.0, 9)) == {seqs[2]}
-    assert database.read_sync(lambda c: messages_between(c, within, 0.0, 9999.0, 2)) == {seqs[3], seqs[4]}
+    assert database.read_sync(lambda c: messages_of_time(c, within, 20.0, 40.0, 9)) == {seqs[2]}
+    assert database.read_sync(lambda c: messages_of_time(c, within, 0.0, 9999.0, 2)) == {seqs[3], seqs[4]}
