@@ -42,6 +42,7 @@ _FORM_SHARE = 0.1
 _BESIDE_SHARES = {1: 0.7, 2: 0.4, -1: 0.3}
 _AROUND = 2
 _GAP_SECONDS = 3600.0
+_FIRST_YEAR = 1971  # in Unix seconds everywhere; nothing is older
 _MOST_BESIDE = 50  # hits whose neighbours are ranked
 USUAL_LENGTH = 300  # characters; longer messages have more words by chance
 # Scripts without spaces, and Hangul, whose words have endings: their terms are pairs of characters.
@@ -158,6 +159,8 @@ def _best_first(match: MessageMatch) -> tuple[float, int]:
 
 
 def _said_on(connection: apsw.Connection, within: Within, days: Days, zone: tzinfo | None) -> frozenset[int]:
+    if days.first.year < _FIRST_YEAR:
+        return frozenset()
     first, end = (datetime.combine(day, time(), zone).timestamp() for day in (days.first, days.end))
     return store.messages_of_time(connection, within, first, end, _MOST_ROWS)
 

@@ -100,6 +100,7 @@ async def test_messages_of_a_day_have_its_date(database: Database) -> None:
     )
     assert await first_found(database, "Who was I at lunch with on 3 May 2024?") == lines[0]
     assert await first_found(database, "Who was I at lunch with?") == lines[-1]
+    assert await first_found(database, "Who was I at lunch with on 0001-01-01?") == lines[-1]
 
 
 async def test_a_quote_comes_with_what_was_decided_later(database: Database) -> None:
