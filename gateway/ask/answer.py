@@ -51,7 +51,9 @@ async def write_answer(
         **({} if seconds is None else {"seconds": round(seconds, 1)}),
     )
     question = journal.question
-    checker = AnswerChecker(background.evidence(), question, background.doubtful, terms, refusals_stand)
+    checker = AnswerChecker(
+        background.evidence(), question, background.doubtful, terms, refusals_stand, background.weights
+    )
 
     def show(text: str) -> None:
         if text:

@@ -130,7 +130,7 @@ class QuestionRun:
         ]
         plan = PromptPlan(0, why, 0.0)
         return self._result(
-            [], Background([], "", 0, 0, doubtful=False), Answer(known.text, citations), plan, 0
+            [], Background([], "", 0, 0, doubtful=False, weights={}), Answer(known.text, citations), plan, 0
         )
 
     async def _load(self) -> ModelInfo:

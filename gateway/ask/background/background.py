@@ -43,6 +43,7 @@ class Background(Struct, frozen=True):
     prompt_tokens: int
     tokens: int
     doubtful: bool  # as in Relevance
+    weights: dict[str, float]  # of the question's words among all passages that were compared
 
     def evidence(self) -> Evidence:
         """Evidence from the passages shown; for a summary, from the page's own text."""
@@ -105,7 +106,7 @@ class BackgroundBuilder:
             selection = selection.without_last()
             summary = summary if selection.chosen else []
         self._report_left_out(drafts, selection, pages)
-        return await self._finished(pages, tokens, relevance.doubtful)
+        return await self._finished(pages, tokens, relevance)
 
     async def _costs(self, drafts: Sequence[PageDraft], ranked: Sequence[Ranked], space: int) -> Costs:
         """Count the lines of the best passages, several times as many as fit, in one call."""
@@ -143,7 +144,7 @@ class BackgroundBuilder:
                 left_out = len(draft.passages) - sum(p in draft.passages for p in used[title].shown)
                 self._journal.note("left_out", {"title": title, "passages": left_out})
 
-    async def _finished(self, pages: list[UsedPage], tokens: int, doubtful: bool) -> Background:
+    async def _finished(self, pages: list[UsedPage], tokens: int, relevance: Quotations) -> Background:
         blocks = _blocks(pages)
         counts = await self._model.count(blocks)
         for used, count in zip(pages, counts, strict=True):
@@ -155,7 +156,9 @@ class BackgroundBuilder:
                 tokens=count,
             )
             self._journal.pages.append(record)
-        return Background(pages, "\n\n".join(blocks), tokens, sum(counts), doubtful)
+        return Background(
+            pages, "\n\n".join(blocks), tokens, sum(counts), relevance.doubtful, relevance.weights
+        )
 
     async def _count(self, pages: Sequence[UsedPage]) -> int:
         """Count the tokens of the answer prompt with these pages."""

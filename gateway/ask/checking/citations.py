@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import msgspec
@@ -89,12 +89,13 @@ class AnswerChecker:
         doubtful: bool = False,
         terms: Sequence[str] = (),
         refusals_stand: bool = False,
+        weights: Mapping[str, float] | None = None,
     ) -> None:
         self._evidence = evidence
         self._question = question
         self._doubtful = doubtful
         self._refusals_stand = refusals_stand
-        self._relevance = Quotations(question, evidence, terms)
+        self._relevance = Quotations(question, evidence, terms, weights)
         found = self._relevance.quotes() if question and not doubtful else []
         self._near = found if all(quote.near for quote in found) else []
         self.quotes = found if all(quote.clear for quote in found) else []

@@ -119,7 +119,8 @@ class EvidencePassage(Struct, frozen=True):
 class Evidence(Struct, frozen=True):
     """Passages of numbered pages; ``ordinary`` stems occur in lower case in some of them.
 
-    ``titles`` are the stems of each page's title, without a part in parentheses; ``names`` are the titles.
+    ``titles`` are the stems of each page's title, without a part in parentheses; ``names`` are the titles. ``sections``
+    are the whole texts that the passages are from, by page and section.
     """
 
     passages: list[EvidencePassage]
@@ -127,6 +128,7 @@ class Evidence(Struct, frozen=True):
     names: dict[int, str]
     ordinary: frozenset[str]
     urls: dict[int, str]
+    sections: dict[tuple[int, int], str]
 
     @classmethod
     def of(cls, pages: Iterable[tuple[int, Page, Sequence[Passage]]]) -> Self:
@@ -136,6 +138,7 @@ class Evidence(Struct, frozen=True):
         names: dict[int, str] = {}
         urls: dict[int, str] = {}
         ordinary: set[str] = set()
+        sections: dict[tuple[int, int], str] = {}
         for n, page, parts in pages:
             urls[n] = page.url
             names[n] = page.title
@@ -150,12 +153,13 @@ class Evidence(Struct, frozen=True):
                 statements = list(_statements(n, part.section, part.text, context))
                 more = list(_statements(n, part.section, part.more, context)) if part.more else []
                 heading = page.sections[part.section].heading
+                sections[n, part.section] = page.sections[part.section].text
                 passages.append(
                     EvidencePassage(
                         n, part.section, part.text, context, statements, heading, more, part.header
                     )
                 )
-        return cls(passages, titles, names, frozenset(ordinary), urls)
+        return cls(passages, titles, names, frozenset(ordinary), urls, sections)
 
     @property
     def statements(self) -> Iterator[Statement]:

@@ -45,7 +45,8 @@ _KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
             r"\bhow (?:many|much|long|large|big|old|often|far|fast|tall|high)\b"
             r"|\bwhat (?:do|does|did|would) .*\bcosts?\b|\bwhat (?:is|are) the (?:price|cost|fee)s?\b"
             r"|\bwhat(?:['’]s| is| are) the (?:\w+ )?(?:distance|length|height|width|weight|number|size|age|speed"
-            r"|amount|minimum|maximum)s?\b",
+            r"|amount|minimum|maximum|percentage|proportion|population|temperature)s?\b"
+            r"|\b(?:what|which) (?:percent|percentage|proportion|fraction|number|amount|age)\b",
             re.I,
         ),
     ),
@@ -88,7 +89,7 @@ _FOREIGN_KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
     (
         "number",
         re.compile(
-            r"\b(?:wie ?viele?|combien|cuánt[oa]s?|quant[aeio]s?|hoeveel|bao nhiêu|bao lâu|bao xa|mấy)\b",
+            r"\b(?:wie ?viele?|combien|cuánt[oa]s?|quant[aeio]s?|hoeveel|bao nhiêu|bao lâu|bao xa|mấy|tỷ lệ nào)\b",
             re.I,
         ),
     ),

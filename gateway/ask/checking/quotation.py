@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence, Set
-from itertools import takewhile
+from collections.abc import Iterator, Mapping, Sequence, Set
+from functools import cached_property
 
 import msgspec
 from msgspec import Struct
 
 from gateway.ask.checking.evidence import Evidence, EvidencePassage, Statement, meaning
+from gateway.ask.checking.excerpts import are_code, are_steps, begins_list, is_about, lines_behind, quotable
 from gateway.ask.checking.question import kind_of
-from gateway.ask.checking.relevance import ABOUT_TEXT, DEFINED, LEAST_SHARE, Relevance, is_sentence
+from gateway.ask.checking.relevance import ABOUT_TEXT, LEAST_SHARE, Relevance, is_sentence
 from gateway.ask.text.passages import CELLS, introduces
 from gateway.ask.text.words import asks, content_words
 
@@ -33,16 +34,15 @@ _OTHER = 0.75
 LEAST_POINT, _LEAST_CHOSEN = 0.9, 0.8
 _LEAST_CLEAR, _LEAST_CLEAR_UNKNOWN = 0.5, 0.66  # of the words that are asked for
 _LEAST_NEAR = 0.6  # of all words
+# What makes a sentence sure to answer: the share of the question's weight that it has with what stands above it, and
+# its own words, up to five; names that its section does not have count against it. Fitted by logistic regression over
+# questions to encyclopedia articles and to the wikis of docs/evaluation.md.
+_SURE, _SURE_WORD, _SURE_WORDS, _SURE_NAMES = 0.84, 0.12, 5, 0.67
 _SHORT = 4  # words of a question that needs nearly all of them
 _MOST_LISTED = 5  # pages that answer a question for several
-_LONGEST, _LONGEST_LIST = 400, 1000  # characters of a quotation
-_LEAST_WORDS = 4  # of a sentence
-_BEGINNING = 4  # words of a statement, one of which is what it is about
 
 _REFERS = re.compile(r"(?:this|it|these|they|that) (?!is\b)[a-z]+", re.I)
-_ITEM_NUMBER = re.compile(r"\s*([0-9]+)[.)]")
 _DENIES = re.compile(r"\b(?:not|cannot|never|\w+n['’]t|không|chưa)\b", re.I)
-_TERM = re.compile(r"\s*[-*•] [^:.]{2,60}: \S")
 _BECAUSE = re.compile(
     r"\b(?:because|since|so that|so as|in order|due to|therefore|thus|hence|reasons?|purpose|goals?|aims?|aimed|"
     r"intended|meant|wanted|as a (?:joke|challenge|parody|result)|inspired|after|designed to|is why|causes?|caused|"
@@ -56,6 +56,7 @@ class Quote(Struct, frozen=True):
 
     ``lines`` are a list, or lines of code or a table after a colon. ``clear`` if the sentences answer the question,
     ``complete`` if they have all of its words, and ``near`` if they have most: then they are better than others.
+    ``sure`` if they have so much of the question that their passage need not have its names.
     """
 
     n: int
@@ -68,13 +69,20 @@ class Quote(Struct, frozen=True):
     clear: bool
     complete: bool
     near: bool = False
+    sure: bool = False
 
 
 class Quotations(Relevance):
     """Finds the best sentences for a question among the passages of numbered pages."""
 
-    def __init__(self, text: str, evidence: Evidence, terms: Sequence[str] = ()) -> None:
-        super().__init__(text, evidence, terms)
+    def __init__(
+        self,
+        text: str,
+        evidence: Evidence,
+        terms: Sequence[str] = (),
+        weights: Mapping[str, float] | None = None,
+    ) -> None:
+        super().__init__(text, evidence, terms, weights)
         self._keyed = [self._in_first_cell(each) for each in evidence.passages]
         self._tables: dict[tuple[int, int, str], int] = {}  # the most of a row, by table
         for each, keyed in zip(evidence.passages, self._keyed, strict=True):
@@ -88,9 +96,29 @@ class Quotations(Relevance):
         cell = meaning(content_words(passage.text.partition(CELLS)[0]))
         return len(self._shared(self.question.words - self._evidence.titles[passage.n], cell))
 
+    @property
+    def hopeless(self) -> str:
+        return "" if self._best_is_sure else super().hopeless
+
+    @property
+    def doubtful(self) -> bool:
+        return not self._best_is_sure and super().doubtful
+
+    @cached_property
+    def _best_is_sure(self) -> bool:
+        """Whether the best sentences answer whatever their passage lacks, unless a sign is asked about."""
+        if self.question.signs and self.question.signs == self._unknown_signs:
+            return False
+        best = max(self._every_candidate, key=lambda quote: quote.score, default=None)
+        return best is not None and best.sure
+
+    @cached_property
+    def _every_candidate(self) -> list[Quote]:
+        return list(self._candidates())
+
     def quotes(self) -> list[Quote]:
         """The sentences that answer best: of one page, or of each page that a question about several names."""
-        every = list(self._candidates())
+        every = self._every_candidate
         if self.compared and len(leads := list(self._named_leads())) == len(self.compared):
             return leads
         if sides := self._of_sides():
@@ -126,7 +154,7 @@ class Quotations(Relevance):
                     self._quote(index, at, at + 1)
                     for index, passage in enumerate(self._evidence.passages)
                     for at, each in enumerate(passage.statements)
-                    if passage.n == n and not other <= each.words and _is_about(side, each)
+                    if passage.n == n and not other <= each.words and is_about(side, each)
                 ]
                 if found:
                     told.append(max(found, key=lambda quote: quote.score))
@@ -168,15 +196,15 @@ class Quotations(Relevance):
         if led or self.question.kind is not None or statements[quote.start].kind != "prose":
             return quote
         start, end = quote.start, quote.start + len(quote.statements)
-        if _REFERS.match(statements[start].text) and start and _quotable(statements, start - 1, end):
+        if _REFERS.match(statements[start].text) and start and quotable(statements, start - 1, end):
             start -= 1
-        while not quote.lines and _quotable(statements, start, end + 1):
+        while not quote.lines and quotable(statements, start, end + 1):
             end += 1
-        while start and _quotable(statements, start - 1, end):
+        while start and quotable(statements, start - 1, end):
             start -= 1
         lines = quote.lines
         if not lines and introduces(statements[end - 1].text, "list"):
-            lines = _lines(statements, end - 1, end, self.question.code or self.question.how_to)
+            lines = lines_behind(statements, end - 1, end, self.question.code or self.question.how_to)
             end -= not lines and end > quote.start + len(quote.statements)
         before = tuple(each.text for each in statements[start : quote.start])
         after = tuple(each.text for each in statements[quote.start + len(quote.statements) : end])
@@ -195,12 +223,12 @@ class Quotations(Relevance):
             for start, each in enumerate(passage.statements):
                 if self.question.code and each.kind == "code" and start:
                     continue  # it belongs to what stands before it
-                if self.question.kind is None and _begins_list(passage.whole, start):
+                if self.question.kind is None and begins_list(passage.whole, start):
                     listed = self._quote(index, start, start)
                     if listed.lines:
                         yield listed
                 for end in (start + 1, start + 2):
-                    if _quotable(passage.statements, start, end):
+                    if quotable(passage.statements, start, end):
                         yield self._quote(index, start, end)
 
     def _heads(self, cell: str) -> bool:
@@ -219,6 +247,17 @@ class Quotations(Relevance):
         key = passage.n, passage.section, passage.header
         return bool(passage.header) and not self.question.several and self._keyed[index] < self._tables[key]
 
+    def _is_sure(self, passage: EvidencePassage, own: frozenset[str], above: frozenset[str]) -> bool:
+        """Whether sentences, with their ``own`` words and those ``above`` them, have so much that they must answer."""
+        words, names = self.question.words, self.question.names.keys()
+        has = self._shared(words, own | above)
+        weight = sum(self.weights[word] for word in has) / (self._mean * max(1, len(words)))
+        more = weight + _SURE_WORD * min(_SURE_WORDS, len(self._shared(words, own))) - _SURE
+        if more < 0.0 or names <= has:
+            return more >= 0.0
+        lacks = names - self._shared(names, self._around(passage))
+        return more >= _SURE_NAMES * len(lacks) / len(names)
+
     def _quote(self, index: int, start: int, end: int) -> Quote:
         question, passage, share = self.question, self._evidence.passages[index], self._shares[index]
         statements = passage.whole
@@ -227,7 +266,7 @@ class Quotations(Relevance):
         asked_above = frozenset[str]()
         if asks(passage.heading):  # a question and its answer are one statement
             asked_above = meaning(content_words(passage.heading))
-        lines = _lines(statements, start, end, question.code or question.how_to)
+        lines = lines_behind(statements, start, end, question.code or question.how_to)
         beside = frozenset[str]().union(
             *(each.words for each in [*statements[max(0, start - 1) : end + 1], *lines])
         )
@@ -245,7 +284,7 @@ class Quotations(Relevance):
             (passage.context, _ABOVE),
         ):
             found = self._shared(left, words)
-            score += weight * sum(self._weights[word] for word in found)
+            score += weight * sum(self.weights[word] for word in found)
             left -= found
         text = " ".join(each.text for each in said_here)
         has_kind = self.has_kind(text, passage.n)
@@ -273,7 +312,7 @@ class Quotations(Relevance):
             + _SIGNED * signed
             + _COUNTED * (bool(question.counts and digits) and not row and self.counted(digits, text))
             + _REASON * (question.why and _BECAUSE.search(text) is not None)
-            + _STEPS * ((question.how_to and _are_steps(lines)) or (question.code and _are_code(lines)))
+            + _STEPS * ((question.how_to and are_steps(lines)) or (question.code and are_code(lines)))
             - _SECOND * max(0, end - start - 1)
             + _PROSE
             * (statements[start].kind == "prose" and is_sentence(said_here[-1].text if said_here else ""))
@@ -285,13 +324,21 @@ class Quotations(Relevance):
         named = not self._subjects or any(subject <= meaning(every) for subject in self._subjects)
         other = not named or self._is_other_row(index) or self._asks_for_another(passage.heading)
         # A word that no page has may be the very thing that is asked for.
-        sure = titled or question.names or sought <= self._known or len(sought) > _SHORT
+        known = titled or question.names or sought <= self._known or len(sought) > _SHORT
         # The items of a list are told apart: one without the question's words says nothing about them.
         whole_passage = not sought or bool(said) or statements[start].kind != "list" or start == end
-        clear = signed or len(said) >= (_LEAST_CLEAR if sure else _LEAST_CLEAR_UNKNOWN) * len(sought)
+        clear = signed or len(said) >= (_LEAST_CLEAR if known else _LEAST_CLEAR_UNKNOWN) * len(sought)
         # "This turns off the feature": what does, no sentence before it tells.
         led = start > 0 and statements[start - 1].kind == "prose"
-        clear = clear and (every_word or led or _REFERS.match(text) is None)
+        alone = not every_word and not led and _REFERS.match(text) is not None
+        clear = clear and not alone
+        above = passage.context.union(*(each.context for each in said_here))
+        fitting = has_kind and not self._is_other_row(index)
+        sure = (
+            fitting
+            and not alone
+            and self._is_sure(passage, own.union(*(each.words for each in lines)), above)
+        )
         return Quote(
             passage.n,
             passage.section,
@@ -300,74 +347,11 @@ class Quotations(Relevance):
             tuple(each.text for each in said_here),
             lines,
             score * (_OTHER if other else 1.0) / (1.0 + _PLACE * list(self._leads).index(passage.n)),
-            has_kind
-            and not self._is_other_row(index)
-            and ((share == 1.0 and whole_passage) or (fits and clear)),
+            sure or (fitting and ((share == 1.0 and whole_passage) or (fits and clear))),
             signed or (has_kind and fits and not question.words - self._shared(question.words, every)),
             has_kind
             and not other
             and bool(self._shared(question.words - title, own | beside))
             and len(self._shared(question.words, every)) >= _LEAST_NEAR * len(question.words),
+            sure,
         )
-
-
-def _is_about(side: frozenset[str], statement: Statement) -> bool:
-    """Whether a line begins with one of the things that are compared, or a sentence says what that is."""
-    begin = DEFINED.match(statement.text)
-    words = meaning(content_words(begin[1] if begin else statement.text)[:_BEGINNING])
-    short = begin is not None and len(words) <= len(side) + 1
-    long = len(statement.text.split()) >= _LEAST_WORDS and len(statement.text) <= _LONGEST
-    return long and side <= words and (short or statement.kind == "list")
-
-
-def _begins_list(statements: list[Statement], at: int) -> bool:
-    """Whether a list begins here that no sentence introduces."""
-    kinds = [each.kind for each in statements[at : at + 2]]
-    before = statements[at - 1] if at else None
-    number = _ITEM_NUMBER.match(statements[at].text)
-    if number is not None and number[1] != "1":
-        return False
-    return kinds == ["list", "list"] and (
-        before is None or (before.kind != "list" and not introduces(before.text, "list"))
-    )
-
-
-def _lines(statements: list[Statement], start: int, end: int, code: bool) -> list[Statement]:
-    """The lines behind a sentence with a colon, or a list, if these are not too many to take in.
-
-    Where ``code`` may be the answer, it needs no colon before it.
-    """
-    lines = list(takewhile(lambda each: each.kind != "prose", statements[end:]))
-    if end - start == 1 and statements[start].kind == "list":
-        own = _indent(statements[start])
-        return list(takewhile(lambda each: _indent(each) > own, lines))
-    if start < end and lines and not introduces(statements[end - 1].text, lines[0].kind):
-        lines = lines if code and _are_code(lines) else []
-    listed = all(each.kind == "list" for each in lines)
-    return lines if sum(len(each.text) for each in lines) <= (_LONGEST_LIST if listed else _LONGEST) else []
-
-
-def _indent(line: Statement) -> int:
-    return len(line.text) - len(line.text.lstrip())
-
-
-def _are_steps(lines: Sequence[Statement]) -> bool:
-    """Whether lines are a list of things to do, and not one of terms with what each means."""
-    return len(lines) > 1 and not all(_TERM.match(each.text) for each in lines)
-
-
-def _are_code(lines: Sequence[Statement]) -> bool:
-    return bool(lines) and all(each.kind == "code" for each in lines)
-
-
-def _quotable(statements: list[Statement], start: int, end: int) -> bool:
-    """Whether a line, or one or two whole sentences, can stand alone, and is not more than a reader takes in."""
-    chosen = statements[start:end]
-    if end > len(statements) or sum(len(each.text) for each in chosen) > _LONGEST:
-        return False
-    if not all(each.kind == "prose" for each in chosen):
-        return len(chosen) == 1
-    begins = start == 0 or not chosen[0].text[:1].islower()  # else it is the rest of a sentence: "Ook! is …"
-    # "No. You need no permission": an answer may begin with a short sentence, and is none without another.
-    longer = chosen[1:] if start == 0 and end > 1 else chosen
-    return begins and all(len(each.text.split()) >= _LEAST_WORDS for each in longer)

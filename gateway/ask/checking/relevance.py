@@ -10,11 +10,11 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 
 import msgspec
 
-from gateway.ask.checking.evidence import SAME_AS, Evidence, EvidencePassage, Statement, meaning
+from gateway.ask.checking.evidence import SAME_AS, Evidence, EvidencePassage, Statement, as_meant, meaning
 from gateway.ask.checking.question import read_question, same_word, translated
 from gateway.ask.text.passages import CELLS
 from gateway.ask.text.synonyms import PAID_FOR, measured, synonymous
@@ -102,9 +102,16 @@ class Relevance:
 
     ``hopeless`` if no passage has the names, or without names enough of the words: no model can answer from these.
     ``doubtful`` if every passage that has the names lacks the other words: an answer must have one of them.
+    ``weights`` are those of the question's words among more passages than these.
     """
 
-    def __init__(self, text: str, evidence: Evidence, terms: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        text: str,
+        evidence: Evidence,
+        terms: Sequence[str] = (),
+        weights: Mapping[str, float] | None = None,
+    ) -> None:
         self._evidence = evidence
         self._every = [each.words | each.context for each in evidence.passages]
         known = frozenset[str]().union(*self._every)
@@ -139,6 +146,7 @@ class Relevance:
                 ABOUT_TEXT.match(each.text) is not None,
             ),
         )
+        self._section_words: dict[tuple[int, int], frozenset[str]] = {}
         self._first: dict[int, Statement] = {}  # of each page: of prose, where it has any
         for statement in prose:
             self._first.setdefault(statement.n, statement)
@@ -159,8 +167,8 @@ class Relevance:
             sign for sign in self.question.signs if not any(sign in each.text for each in evidence.passages)
         }
         self._known = self._shared(self.question.words, known)
-        self._weights = self._weighed()
-        self._mean = sum(self._weights.values()) / max(1, len(self._weights)) or 1.0
+        self.weights = self._weighed(weights or {})
+        self._mean = sum(self.weights.values()) / max(1, len(self.weights)) or 1.0
         self._shares = [
             self._share(each, every) for each, every in zip(evidence.passages, self._every, strict=True)
         ]
@@ -188,12 +196,14 @@ class Relevance:
             titles if self.question.compares and len(titles) > 1 and self.question.words <= every else set()
         )
 
-    def _weighed(self) -> dict[str, float]:
+    def _weighed(self, known: Mapping[str, float]) -> dict[str, float]:
         """The words of the question, with less weight if more passages have them."""
         holding = Counter(word for every in self._every for word in self._shared(self.question.words, every))
         size = len(self._every)
         return {
-            word: math.log(1.0 + (size - holding[word] + 0.5) / (holding[word] + 0.5))
+            word: known[word]
+            if word in known
+            else math.log(1.0 + (size - holding[word] + 0.5) / (holding[word] + 0.5))
             * (_VERB_SHARE if word in _PLAIN_VERBS and len(self.question.words) > 1 else 1.0)
             for word in self.question.words
         }
@@ -216,7 +226,7 @@ class Relevance:
         shared = self._shared(question.words & (question.names.keys() | title), every)
         # Where no page has the word that tells most, a word that is in too many says nothing: "the toaster language".
         least = 0.0 if question.words <= self._known or not question.native else _LEAST_ABOUT * self._mean
-        about = title <= question.words or any(self._weights[word] >= least for word in shared)
+        about = title <= question.words or any(self.weights[word] >= least for word in shared)
         if not sought or (about and not question.native):
             return 1.0
         alike = question.words & title - question.names.keys()
@@ -234,7 +244,7 @@ class Relevance:
             found = self._with_measured(found, sought, passage.text)
         share = len(found) / len(sought)
         # A word that no page has weighs most: "based on chess" is not answered by what another thing is based on.
-        weighed = sum(map(self._weights.__getitem__, found)) / sum(map(self._weights.__getitem__, sought))
+        weighed = sum(map(self.weights.__getitem__, found)) / sum(map(self.weights.__getitem__, sought))
         enough = (
             weighed >= _LEAST_WEIGHED and share >= _LEAST_WITHOUT_TITLE and len(found) >= min(2, len(sought))
         )
@@ -262,6 +272,14 @@ class Relevance:
             ):
                 return True
         return False
+
+    def _around(self, passage: EvidencePassage) -> frozenset[str]:
+        """The stems of a passage's whole section and of the beginning of its page."""
+        key = passage.n, passage.section
+        if key not in self._section_words:
+            text = as_meant(self._evidence.sections[key])
+            self._section_words[key] = meaning(content_words(text)) | self._leads[passage.n].words
+        return self._section_words[key] | passage.context
 
     def _signed(self, n: int, line: str) -> bool:
         """Whether a line begins with a sign that is asked about, on a page that is."""
