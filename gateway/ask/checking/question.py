@@ -120,7 +120,7 @@ _DEFINES = re.compile(r"\W*(?:what|who)(?:['’]s| (?:is|are|was|were|does)\b)",
 _HOW_MANY = re.compile(r"\bhow many (\w+)", re.I)
 _PRICE = re.compile(
     r"\b(?:how much|what (?:do|does|did|would|is|are)(?: the)?)\b.*\b(costs?|pay|paid|charges?|price|fee)s?\b"
-    r"|\bhow much (?:is|are|was|were) (?:it|an?|one|the)\b(?! (?:max|min|limit))",
+    r"|\bhow much (?:(?:is|are|was|were) (?:it|an?|one|the)\b(?! (?:max|min|limit))|money\b)",
     re.I,
 )
 _CURRENT = re.compile(

@@ -34,10 +34,11 @@ _OTHER = 0.75
 LEAST_POINT, _LEAST_CHOSEN = 0.9, 0.8
 _LEAST_CLEAR, _LEAST_CLEAR_UNKNOWN = 0.5, 0.66  # of the words that are asked for
 _LEAST_NEAR = 0.6  # of all words
+_TELLING = 30  # characters that tell one passage of a section from another
 # What makes a sentence sure to answer: the share of the question's weight that it has with what stands above it, and
-# its own words, up to five; names that its section does not have count against it. Fitted by logistic regression over
-# questions to encyclopedia articles and to the wikis of docs/evaluation.md.
-_SURE, _SURE_WORD, _SURE_WORDS, _SURE_NAMES = 0.84, 0.12, 5, 0.67
+# its own words, up to five; a thing of another kind, and names that its section does not have, count against it.
+# Fitted by logistic regression over questions to encyclopedia articles and to the wikis of docs/evaluation.md.
+_SURE, _SURE_WORD, _SURE_WORDS, _SURE_KIND, _SURE_NAMES = 0.84, 0.12, 5, 0.52, 0.67
 _SHORT = 4  # words of a question that needs nearly all of them
 _MOST_LISTED = 5  # pages that answer a question for several
 
@@ -247,12 +248,19 @@ class Quotations(Relevance):
         key = passage.n, passage.section, passage.header
         return bool(passage.header) and not self.question.several and self._keyed[index] < self._tables[key]
 
-    def _is_sure(self, passage: EvidencePassage, own: frozenset[str], above: frozenset[str]) -> bool:
+    def _begins_section(self, passage: EvidencePassage) -> bool:
+        section = self._evidence.sections[passage.n, passage.section]
+        return section.lstrip().startswith(passage.text[:_TELLING])
+
+    def _is_sure(
+        self, passage: EvidencePassage, own: frozenset[str], above: frozenset[str], has_kind: bool
+    ) -> bool:
         """Whether sentences, with their ``own`` words and those ``above`` them, have so much that they must answer."""
         words, names = self.question.words, self.question.names.keys()
         has = self._shared(words, own | above)
         weight = sum(self.weights[word] for word in has) / (self._mean * max(1, len(words)))
         more = weight + _SURE_WORD * min(_SURE_WORDS, len(self._shared(words, own))) - _SURE
+        more -= _SURE_KIND * (not has_kind)
         if more < 0.0 or names <= has:
             return more >= 0.0
         lacks = names - self._shared(names, self._around(passage))
@@ -329,16 +337,13 @@ class Quotations(Relevance):
         whole_passage = not sought or bool(said) or statements[start].kind != "list" or start == end
         clear = signed or len(said) >= (_LEAST_CLEAR if known else _LEAST_CLEAR_UNKNOWN) * len(sought)
         # "This turns off the feature": what does, no sentence before it tells.
-        led = start > 0 and statements[start - 1].kind == "prose"
+        led = statements[start - 1].kind == "prose" if start else not self._begins_section(passage)
         alone = not every_word and not led and _REFERS.match(text) is not None
         clear = clear and not alone
         above = passage.context.union(*(each.context for each in said_here))
         fitting = has_kind and not self._is_other_row(index)
-        sure = (
-            fitting
-            and not alone
-            and self._is_sure(passage, own.union(*(each.words for each in lines)), above)
-        )
+        sure = (fitting or (question.kind is not None and not self._is_other_row(index))) and not alone
+        sure = sure and self._is_sure(passage, own.union(*(each.words for each in lines)), above, has_kind)
         return Quote(
             passage.n,
             passage.section,

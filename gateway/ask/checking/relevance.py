@@ -318,7 +318,8 @@ class Relevance:
                 )
             case "number":
                 some = self.question.counts and _NONE.search(text)
-                return _NUMBER.search(text) is not None or bool(some)
+                told = _YEAR.sub("", text) if self.question.counts else text  # a year counts nothing
+                return _NUMBER.search(told) is not None or bool(some)
             case "name":
                 return self._tells_name(text, n)
             case "person":

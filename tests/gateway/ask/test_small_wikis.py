@@ -124,6 +124,8 @@ def test_what_is_quoted(question: str, pages: Page, quoted: str) -> None:
 @pytest.mark.parametrize(
     ("question", "kind"),
     [
+        ("What percentage of the members rows?", "number"),
+        ("At what age may one row alone?", "number"),
         ("How much is it per year?", "number"),
         ("What does a year in the club cost?", "number"),
         ("What is the distance of the race?", "number"),
