@@ -441,7 +441,7 @@ def test_a_year_counts_nothing() -> None:
     assert quote.statements == ("It has 14 boats of wood.",)
 
 
-@pytest.mark.parametrize("told", ["$500 in cash", "a cup of silver"])
+@pytest.mark.parametrize("told", ["$500 in cash", "12 cups of silver"])
 def test_money_is_told_in_a_currency(told: str) -> None:
     prize = page("Prize", f"The winner of the regatta of 1988 gets {told}.")
     assert relevance("How much money does the winner get?", prize).has_kind(told, 1) == told.startswith("$")

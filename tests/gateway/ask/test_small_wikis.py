@@ -122,6 +122,19 @@ def test_what_is_quoted(question: str, pages: Page, quoted: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("question", "lists"),
+    [
+        ("Which pets may a tenant keep?", False),
+        ("What papers must I bring?", False),
+        ("Which clubs can be joined?", True),
+        ("Which clubs rent boats?", True),
+    ],
+)
+def test_what_is_allowed_to_one_is_told_by_one_page(question: str, lists: bool) -> None:
+    assert relevance(question).question.lists == lists
+
+
+@pytest.mark.parametrize(
     ("question", "kind"),
     [
         ("What percentage of the members rows?", "number"),
