@@ -150,7 +150,7 @@ _SIDES = re.compile(
     re.I,
 )
 _WHY = re.compile(r"\bwhy\b|\breasons?\b|\b(?:tại|vì) sao\b|\bwarum\b|\bpourquoi\b|\bpor qué\b", re.I)
-# Several pages may answer: "Which languages are …?", "languages made by …", "name three …"; not "Which pets may I keep?"
+# Several pages may answer "Which languages are …?", "languages made by …", "name three …", not "Which pets may I keep?"
 _LISTS = re.compile(
     r"\A\W*(?:(?:can you |please )?(?:list|name)\b|(?:which|what) (?:(?!is|was|does|has|this)\w+ ){0,2}?"
     r"(?!(?:is|was|does|has|this)\b)\w{2,}s (?!(?:is|does|was|has|me|us|you|the|an?|my|your|it|how|what|who)\b)"
