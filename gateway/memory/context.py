@@ -27,6 +27,7 @@ from gateway.memory.model import MemoryModel, Record
 from gateway.memory.pace import Pace
 from gateway.memory.planning.budget import make_budget
 from gateway.memory.planning.situation import Situation
+from gateway.memory.requests import NO_REQUESTS, Requests
 from gateway.memory.types import Block, BudgetReport, Character, ContextBudget, LeftOut, Offer
 from gateway.models.catalog import FlowDefaults
 from gateway.models.prompts import Prompt, PromptSet
@@ -62,6 +63,7 @@ class MemoryParts(Struct, frozen=True, kw_only=True):
     record: Record
     pace: Pace = msgspec.field(default_factory=Pace)
     target_seconds: float = 0.0  # to read a conversation's first prompt; 0: no limit
+    requests: Requests = NO_REQUESTS
     queries: Queries | None = None  # None: facts and messages are searched by words alone
     clock: Callable[[], float] = time.time  # Unix seconds
 

@@ -305,7 +305,6 @@ class Conversations:
             created_at=self._parts.clock(),
             failed=call.failed,
         )
-
         noted: dict[str, list[str]] = {}
 
         def store(connection: apsw.Connection) -> tuple[StoredMessage, StoredMessage | None]:
@@ -328,6 +327,7 @@ class Conversations:
         for kind, changed in noted.items():
             if changed:
                 self._hub.publish(conversation.id, kind, changed=changed)
+                parts.requests.wake()
         return stored, repeated, self._secrets.hold(stored, call.text, removed)
 
     async def _fit(self, conversation: Conversation) -> AsyncGenerator[PostEvent, None]:

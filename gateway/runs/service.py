@@ -22,6 +22,7 @@ from gateway.runs.answers import Answer, give_answer, make_items, proceed
 from gateway.runs.planning.checklist import items_of_lines, named_tools
 from gateway.runs.planning.known import known_here
 from gateway.runs.recorded import new_request, step_record
+from gateway.runs.requests.chat import ChatRequests
 from gateway.runs.runner import Runner, RunParts
 from gateway.runs.starting import check_has_steps, drop_draft, prepare_run, start_run
 from gateway.runs.webhook import Webhook
@@ -72,6 +73,11 @@ class Runs:
         """Interrupt steps; they stay queued in the database."""
         await self._worker.close()
         await self._webhook.close()
+
+    def requests(self, zone: str) -> ChatRequests:
+        """What carries out the requests of chats, in that zone where a conversation has none of its own."""
+        parts = self._parts
+        return ChatRequests(parts.database, parts.settings, parts.tools, zone, self._worker.wake)
 
     async def make(self, store: Callable[[apsw.Connection], Task], changed: str, owner: str) -> Task:
         """Make a task with ``store``, or change the title, archetype or items of the task ``changed``.

@@ -200,7 +200,6 @@ async def open_services(
         target_seconds=settings.ask.target_seconds,
         queries=search.queries if search is not None and database is database.local else None,
     )
-    conversations = await open_memory(memory, stack, app.state.supervision)
     watcher = ProjectWatcher(database.local, settings.data_dir)
     stack.push_async_callback(watcher.close)
     watcher.start(app.state.supervision)
@@ -220,6 +219,8 @@ async def open_services(
         reranker=reranker,
     )
     ask_flow = AskFlow(flow, record)
+    runs = await open_runs(memory, settings, ask_flow, wiki, stack, app.state.supervision)
+    memory = msgspec.structs.replace(memory, requests=runs.requests(settings.memory.time_zone))
     return Services(
         settings=settings,
         served=served,
@@ -232,8 +233,8 @@ async def open_services(
         search=search,
         ask=ask_flow,
         wiki=wiki,
-        conversations=conversations,
-        runs=await open_runs(memory, settings, ask_flow, wiki, stack, app.state.supervision),
+        conversations=await open_memory(memory, stack, app.state.supervision),
+        runs=runs,
         auth=auth,
         metrics=metrics,
         drain=app.state.drain,

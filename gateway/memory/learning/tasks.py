@@ -67,6 +67,18 @@ class TaskKeeper:
         return datetime.now(time_zone(self._parts.settings.time_zone)).date().isoformat()
 
     async def offer(self, conversation: Conversation, asked: str) -> Offer:
+        """Today's list, and what was just done for a message that is a request; for a small model that is the reply."""
+        offer = await self._todays_offer(conversation, asked)
+        if conversation.kind == "channel" or not self._parts.settings.tasks:
+            return offer
+        done = await self._parts.requests.answer(conversation, asked)
+        if not done or self._parts.served.current.small:
+            return msgspec.structs.replace(offer, answer=done)
+        text = f"What was just done for the user's message:\n{done}"
+        [tokens] = await self._parts.inference.count([text])
+        return msgspec.structs.replace(offer, blocks=[*offer.blocks, Block("tasks", tokens, text)])
+
+    async def _todays_offer(self, conversation: Conversation, asked: str) -> Offer:
         """Today's list, finished tasks included. Small models see it where a message asks for it."""
         room = self._parts.settings.task_tokens
         if not room or conversation.kind == "channel":  # the owner's list is private
@@ -102,6 +114,10 @@ class TaskKeeper:
         """
         if conversation.kind == "channel" or message.role != "user" or message.failed:
             return []
+        if self._parts.settings.tasks:
+            requested = self._parts.requests.note(connection, conversation, message)
+            if requested is not None:
+                return requested
         text, owner, today = message.text[:_MOST_NOTED], conversation.owner, self.today()
         named, spoken = tasks_named(connection, owner, mentions(text)), frozenset(stems(text))
         named = [task for task in named if task.id in mentions(text)]
@@ -144,11 +160,16 @@ class TaskKeeper:
         private = conversation.kind != "channel"
         objectives = await self._objectives(conversation, reading.messages) if private else []
         users = [message.text for message in reading.messages if message.role == "user"]
+        done = [text for text in users if self._parts.requests.reads(text)]
         for text in reading.texts if reading.by_users and private else []:
             proposed = await propose(
                 self._parts, conversation, "tasks", Change, text=text, known="\n".join(shown)
             )
-            unread_yet = [each for each in proposed if not is_asked(each.quote, users)]
+            unread_yet = [
+                each
+                for each in proposed
+                if not (is_asked(each.quote, users) or any(each.quote in said for said in done))
+            ]
             accepted += accept(unread_yet, reading.messages, known)
 
         def apply(connection: apsw.Connection) -> list[str]:

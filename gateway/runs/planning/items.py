@@ -8,11 +8,14 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from gateway.runs.tool import RunTool
+from gateway.base.errors import InvalidRequestError
+from gateway.runs.planning.when import TIME
+from gateway.runs.tool import RunTool, Toolbox
 from gateway.store.memory.tasks import Task
 
 MAX_ITEMS = 12
 MAX_TITLE = 300
+_TIME = re.compile(TIME, re.I)
 RESULT = re.compile(r"\{\{(\d{1,3})\}\}")  # in an argument: the result of that step
 
 
@@ -43,3 +46,17 @@ def line_of(item: Task) -> str:
     if len(item.title) < MAX_TITLE and not any("|" in str(value) for value in given.values()):
         return item.title
     return f"{item.tool['name']}: {msgspec.json.encode(given).decode()}"
+
+
+def times_in(text: str, tools: Toolbox) -> list[str]:
+    """The complete times that a text has."""
+    found = (match["time"] for match in _TIME.finditer(text))
+    return [time for time in dict.fromkeys(found) if _is_moment(time, tools)]
+
+
+def _is_moment(time: str, tools: Toolbox) -> bool:
+    tool = tools.find("wait_until")
+    try:
+        return tool is not None and bool(tool.prepared({"time": time}))
+    except InvalidRequestError:  # past, or a day without an hour
+        return False

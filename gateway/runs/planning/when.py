@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 
 from gateway.base.errors import InvalidRequestError
 
@@ -12,19 +12,34 @@ _NUMBER_WORDS = (
     "ten mười",
 )  # fmt: skip
 _NUMBERS = {word: number for number, words in enumerate(_NUMBER_WORDS, 1) for word in words.split()}
-_NUMBERS |= {"fifteen": 15, "twenty": 20, "thirty": 30}
+_NUMBERS |= {"eleven": 11, "twelve": 12, "fifteen": 15, "sixteen": 16, "eighteen": 18}
+_TENS = {
+    "twenty": 20,
+    "thirty": 30,
+    "forty": 40,
+    "fifty": 50,
+    "sixty": 60,
+    "seventy": 70,
+    "eighty": 80,
+    "ninety": 90,
+}
 _UNITS = {
     word: unit
     for unit, words in {
         "seconds": "s sec second giây",
-        "minutes": "m min minute phút",
-        "hours": "h hr hour giờ tiếng",
+        "minutes": "m min minute p phút phut",
+        "hours": "h hr hour giờ gio tiếng tieng",
         "days": "d day ngày",
         "weeks": "week tuần",
     }.items()
     for word in words.split()
 }
 _DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_TOMORROW = r"(?:tomorrow|tommorow|tomorow|tomorro|tmrw|tmr|tmw)\b"
+_SPOKEN = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+_SPOKEN_MINUTES = {"forty five": 45, "forty-five": 45, "fifteen": 15, "twenty": 20, "thirty": 30, "forty": 40}
+# What may follow an hour without a colon, as in "monday 930".
+_END = r"$|[,.;]|(?:a\.?m|p\.?m|in the|on|to|for|and)\b|today|tomorrow"
 _DAYS_VI = ("thứ hai", "thứ ba", "thứ tư", "thứ năm", "thứ sáu", "thứ bảy", "chủ nhật")
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _MONTH = (
@@ -33,45 +48,65 @@ _MONTH = (
 )
 _NTH = r"\d{1,2}(?:st|nd|rd|th)?\b"
 _DATE = rf"(?:the\s+)?{_NTH}\s+(?:of\s+)?{_MONTH}|{_MONTH}\s+(?:the\s+)?{_NTH}|ngày\s+\d{{1,2}}\s+tháng\s+\d{{1,2}}"
-_COUNT = rf"(?:\d{{1,4}}|{'|'.join(_NUMBERS)})"
+_ONES = "|".join(sorted(_NUMBERS, key=len, reverse=True))
+_COUNT = rf"(?:\d{{1,4}}|(?:{'|'.join(_TENS)})(?:[\s-](?:{_ONES}))?|(?:{_ONES}))"
 _UNIT = rf"(?:{'|'.join(sorted(_UNITS, key=len, reverse=True))})s?\b"
-_GAP = r"(?:(?<=\d)\s*|\s+)"  # "5m", but "am" is not "a m"
-_SPAN = rf"(?:half an hour|{_COUNT}{_GAP}{_UNIT})"
+_GAP = r"(?:(?<=\d)\s*|[\s-]+)"  # "5m", but "am" is not "a m"
+SPAN = rf"(?:half an hour|{_COUNT}{_GAP}{_UNIT})"
 _DAY = (
-    r"(?:on\s+|vào\s+)?(?:today|tomorrow|tonight|(?:next\s+|this\s+)?(?:"
+    rf"(?:on\s+|vào\s+)?(?:today|{_TOMORROW}|tonight|(?:next\s+|this\s+)?(?:"
     + "|".join(_DAYS)
-    + rf")|(?:{'|'.join(_DAYS_VI)})(?:\s+(?:tuần\s+)?(?:này|sau|tới))?|{_DATE}|\d{{4}}-\d{{2}}-\d{{2}}|"
-    r"(?:(?:ngày|sáng|chiều|tối)\s+)?mai|(?:sáng|chiều|tối|hôm) nay)"
+    + r")|(?:(?:on|next|this)\s+)(?:mon|tues?|wed|thu(?:rs?)?|fri|sat|sun)\b|"
+    rf"(?:{'|'.join(_DAYS_VI)})(?:\s+(?:tuần\s+)?(?:này|sau|tới))?|{_DATE}|the\s+\d{{1,2}}(?:st|nd|rd|th)\b|"
+    r"\d{4}-\d{2}-\d{2}|(?:(?:ngày|sáng|chiều|tối)\s+)?mai\b|(?:sáng|chiều|tối|hôm) nay|"
+    r"(?:ngay|sang|chieu|toi) mai\b|(?:sang|chieu|toi|hom) nay\b)"
 )
-_HALF = r"(?:\s*(?:am\b|pm\b|o['’]clock|sáng\b|chiều\b|tối\b))"
+_HALF = (
+    r"(?:\s*(?:a\.?m\b\.?|p\.?m\b\.?|o['’]?clock|in the (?:morning|afternoon|evening)\b|at night\b|"
+    r"sáng\b|trưa\b|chiều\b|tối\b))"
+)
+_SPOKEN_HOUR = rf"(?:{'|'.join(_SPOKEN)})(?:[\s-](?:{'|'.join(_SPOKEN_MINUTES)}))?\b"
 _CLOCK = (
-    rf"\d{{1,2}}(?:[:.h]\d{{2}}\b|\s*giờ(?:\s*\d{{1,2}}\b)?|h\b)?(?:{_HALF}|(?!\s*[ap]m\b))|noon|midnight"
+    rf"(?:\d{{1,2}}(?!\d)(?:[:.h]\d{{2}}\b|\s*giờ(?:\s*\d{{1,2}}\b)?|h\b)?|(?:[1-9]|1[0-2])[0-5]\d(?=\s*(?:{_END}))|"
+    rf"{_SPOKEN_HOUR})(?:{_HALF}|(?!\s*[ap]\.?m\b))|noon|midday|midnight"
 )
-_AT = r"(?:(?:vào\s+)?lúc\s+|at\s+|by\s+)"
+_AT = r"(?:(?:vào\s+)?lúc\s+|luc\s+|at\s+|by\s+|@\s*)"
+_PART = r"(?:morning|afternoon|evening|night)\b"
 # In a text; a day alone is found as well, so that the error says what it lacks.
 TIME = (
-    rf"(?<!\w)(?P<time>(?:in|after|sau|trong)\s+{_SPAN}(?:\s+nữa)?|{_SPAN}\s+(?:nữa|from now)|"
-    rf"{_DAY}(?:\s+(?:morning|afternoon|evening))?(?:,?\s+{_AT}?(?:{_CLOCK}))?|{_AT}(?:{_CLOCK})(?:\s+{_DAY})?|"
-    rf"\d{{1,2}}(?:[:.]\d{{2}}\b{_HALF}?|\s*giờ(?:\s*\d{{1,2}}\b)?{_HALF}?|h\b{_HALF}?|{_HALF})(?:\s+{_DAY})?|"
-    rf"{_SPAN}(?=\s*$))"
+    rf"(?<!\w)(?P<time>(?:in|after|sau|trong)\s+{SPAN}(?:\s+nữa)?|{SPAN}\s+(?:nữa|nua|from now)|"
+    rf"{_DAY}(?:\s+{_PART})?(?:,?\s+{_AT}?(?:{_CLOCK}))?|"
+    rf"{_AT}(?:{_CLOCK})(?:\s+{_DAY}(?:\s+{_PART})?)?|(?:noon|midday|midnight)\b(?:\s+{_DAY})?|"
+    rf"{_SPOKEN_HOUR}{_HALF}(?:\s+{_DAY})?|"
+    rf"\d{{1,2}}(?:[:.]\d{{2}}\b{_HALF}?|\s*giờ(?:\s*\d{{1,2}}\b)?{_HALF}?|h\b{_HALF}?|{_HALF})(?:\s+{_DAY}(?:\s+{_PART})?)?|"
+    rf"{SPAN}(?=\s*$))"
 )
 # "An hour before 15:00" is another time than 15:00.
 FROM_ANOTHER = re.compile(
-    rf"\b{_SPAN}\s+(?:before|after|prior to|ahead of|past|until|till|trước|sau khi)\b|\b(?:half|quarter) (?:past|to)\b",
+    rf"\b{SPAN}\s+(?:before|after|prior to|ahead of|past|until|till|trước|sau khi)\b|\b(?:half|quarter) (?:past|to)\b",
     re.I,
 )
 _AFTER = re.compile(
     rf"(?:(?:in|after|sau|trong)\s+)?(?:(?P<half>half an hour)|(?P<count>{_COUNT}){_GAP}(?P<unit>{_UNIT}))"
-    r"(?:\s+(?:nữa|from now))?",
+    r"(?:\s+(?:nữa|nua|from now))?",
     re.I,
 )
 _WHEN = re.compile(
-    rf"(?P<day>{_DAY})?(?:\s+(?:morning|afternoon|evening))?,?\s*{_AT}?(?P<clock>{_CLOCK})(?:\s+(?P<later>{_DAY}))?",
+    rf"(?P<day>{_DAY})?(?:\s+(?P<part>{_PART}))?,?\s*{_AT}?(?P<clock>{_CLOCK})"
+    rf"(?:\s+(?P<later>{_DAY})(?:\s+(?P<later_part>{_PART}))?)?",
     re.I,
 )
-_DAY_ALONE = re.compile(rf"{_DAY}(?:\s+(?:morning|afternoon|evening))?", re.I)
+DAY = rf"(?:{_DAY}(?:\s+{_PART})?)"  # a day without an hour
+_DAY_ALONE = re.compile(DAY, re.I)
 _HOUR_AT_END = re.compile(rf"(?P<text>.+?),?\s+(?P<hour>{_AT}(?:{_CLOCK}))", re.I | re.S)
-_PARTS_OF_CLOCK = re.compile(r"(?P<hour>\d{1,2})(?:(?:[:.h]|\s*giờ\s*)(?P<minute>\d{1,2}))?\D*", re.I)
+_PARTS_OF_CLOCK = re.compile(
+    r"(?P<hour>\d{1,2}?)(?:(?:[:.h]|\s*giờ\s*)(?P<minute>\d{1,2})|(?P<joined>\d\d))?\D*", re.I
+)
+_HALVES = {
+    "am": ("am", "a.m", "a.m.", "morning", "sáng"),
+    "pm": ("pm", "p.m", "p.m.", "afternoon", "evening", "night", "trưa", "chiều", "tối"),
+}
+_FIRST_HOUR_OF_NIGHT = 6
 _FIRST_SURE_HOUR = 7  # "tomorrow at 3" may be in the night or in the afternoon
 
 
@@ -121,7 +156,9 @@ def _after(text: str, now: datetime) -> datetime | None:
     if match["half"]:
         return now + timedelta(minutes=30)
     count, unit = match["count"].lower(), match["unit"].lower()
-    number = int(count) if count.isdigit() else _NUMBERS[count]
+    number = (
+        int(count) if count.isdigit() else sum(_NUMBERS.get(word) or _TENS[word] for word in _words(count))
+    )
     return now + timedelta(**{_UNITS.get(unit) or _UNITS[unit.removesuffix("s")]: number})
 
 
@@ -131,7 +168,9 @@ def _clock(text: str, now: datetime) -> datetime | None:
         return None
     day = " ".join((match["day"] or match["later"] or "").lower().split())
     try:
-        found = _at(match["clock"].lower(), now, day=day)
+        found = _at(
+            match["clock"].lower(), now, day=day, part=(match["part"] or match["later_part"] or "").lower()
+        )
         return None if found is None else _on(day, found, now)
     except ValueError:
         return None
@@ -142,10 +181,12 @@ def _on(day: str, found: datetime, now: datetime) -> datetime:
     if not day:
         return found if found >= now else found + timedelta(days=1)
     last = day.split()[-1]
-    if last in ("tomorrow", "mai"):
+    if last == "mai" or re.fullmatch(_TOMORROW, last):
         return found + timedelta(days=1)
-    if last in _DAYS:
-        ahead = (_DAYS.index(last) - now.weekday()) % 7
+    if (
+        weekday := next((number for number, name in enumerate(_DAYS) if name.startswith(last)), None)
+    ) is not None:
+        ahead = (weekday - now.weekday()) % 7
         return found + timedelta(days=ahead or (0 if found >= now else 7))
     if (weekday := next((number for number, name in enumerate(_DAYS_VI) if name in day), None)) is not None:
         ahead = (weekday - now.weekday()) % 7
@@ -157,30 +198,83 @@ def _on(day: str, found: datetime, now: datetime) -> datetime:
         of_year = _MONTHS.index(month[0][:3]) + 1 if month else numbers[1]
         dated = found.replace(month=of_year, day=numbers[0])
         return dated if dated >= now else dated.replace(year=now.year + 1)
+    if nth := re.fullmatch(r"(?:on )?the (\d{1,2})\w\w", day):
+        return _next_nth(int(nth[1]), found, now)
     if last[0].isdigit():
         date = datetime.fromisoformat(last)
         return found.replace(year=date.year, month=date.month, day=date.day)
     return found
 
 
-def _at(clock: str, now: datetime, *, day: str) -> datetime | None:
+def _next_nth(number: int, found: datetime, now: datetime) -> datetime:
+    """The next day of that number. Raises ValueError where no month has it."""
+    if not 1 <= number <= 31:
+        raise ValueError(number)
+    while found.day != number or found < now:
+        found += timedelta(days=1)
+    return found
+
+
+def _at(clock: str, now: datetime, *, day: str, part: str) -> datetime | None:
     """A time of today; None for a number that may be no time, or either half of the day."""
-    if clock in ("noon", "midnight"):
-        return now.replace(hour=12 if clock == "noon" else 0, minute=0, second=0, microsecond=0)
-    match = _PARTS_OF_CLOCK.fullmatch(clock)
+    if clock in ("noon", "midday", "midnight"):
+        return now.replace(hour=0 if clock == "midnight" else 12, minute=0, second=0, microsecond=0)
+    match = _PARTS_OF_CLOCK.fullmatch(_in_digits(clock))
     assert match is not None
-    hour = int(match["hour"])
-    half = next((word for word in ("am", "pm", "sáng", "chiều", "tối") if clock.endswith(word)), "")
-    if day.startswith(("tonight", "chiều", "tối")) and not half and hour <= 12:
+    hour, minute = int(match["hour"]), match["minute"] or match["joined"]
+    half = next((name for name, words in _HALVES.items() if clock.endswith(words)), "")
+    if not half and part:
+        half = "am" if part == "morning" else "pm"
+    if (part == "night" or clock.endswith("night")) and not _FIRST_HOUR_OF_NIGHT <= hour < 12:
+        return None  # of this day or the next
+    if clock.endswith("trưa") and hour == 11:
+        half = "am"
+    if day.startswith(("tonight", "chiều", "tối", "chieu", "toi")) and not half and hour <= 12:
         half = "pm"
     if not (
-        match["minute"]
+        minute
         or half
         or "giờ" in clock
         or clock.endswith(("h", "clock"))
         or (day and hour >= _FIRST_SURE_HOUR)
     ):
         return None
-    if half:
-        hour = hour % 12 + (12 if half in ("pm", "chiều", "tối") else 0)
-    return now.replace(hour=hour, minute=int(match["minute"] or 0), second=0, microsecond=0)
+    if half and hour <= 12:
+        hour = hour % 12 + (12 if half == "pm" else 0)
+    return now.replace(hour=hour, minute=int(minute or 0), second=0, microsecond=0)
+
+
+def _in_digits(clock: str) -> str:
+    """An hour that is written in words, "eight thirty", as "8:30"."""
+    spoken = re.match(_SPOKEN_HOUR, clock)
+    if spoken is None:
+        return clock
+    hour, *rest = _words(spoken[0])
+    minute = _SPOKEN_MINUTES.get(" ".join(rest), 0)
+    return f"{_SPOKEN.index(hour) + 1}{f':{minute}' if rest else ''}{clock[spoken.end() :]}"
+
+
+def _words(text: str) -> list[str]:
+    return text.replace("-", " ").split()
+
+
+def day_meant(text: str, now: datetime) -> date | None:
+    """The day that a text means: today or later; None if it is no day."""
+    written = " ".join(text.lower().split())
+    last = now.replace(hour=23, minute=59, second=59)
+    if numbers := re.fullmatch(r"(?:on )?(\d{1,2})/(\d{1,2})", written):
+        month, day = (int(number) for number in numbers.groups())
+        if max(month, day) <= 12 and month != day:
+            return None  # either may be the month
+        written = f"{_MONTHS[month - 1]} {day}" if month <= 12 else f"{_MONTHS[day - 1]} {month}"
+    if nth := re.fullmatch(
+        r"(?:on )?(?:next month on the (\d{1,2})\w\w|the (\d{1,2})\w\w of next month)", written
+    ):
+        first = (now.replace(day=1) + timedelta(days=31)).replace(day=1)
+        return _next_nth(int(nth[1] or nth[2]), first, first).date()
+    if not _DAY_ALONE.fullmatch(written):
+        return None
+    try:
+        return _on(re.sub(rf"\s+{_PART}$", "", written), last, now).date()
+    except ValueError:
+        return None

@@ -25,7 +25,8 @@ PARTS = re.compile(
     re.I,
 )
 AND = re.compile(
-    r"(?:,?\s+(?:and|và)|,)\s+(?=(?:also )?(?:remind|ping|notify|tell me|let me know|remember|save|store|note|"
+    r"(?:,?\s+(?:and|và)|,)\s+(?=(?:also )?"
+    r"(?:an?(?:other)? (?:alarm|timer|reminder)|remind|ping|notify|tell me|let me know|remember|save|store|note|"
     r"write (?:it|that|down)|jot|keep|compare|add|put|create|ask|search|look|find|read|open|show|fetch|wait|nhắc|"
     r"báo|ghi|lưu|thêm|hỏi|tìm|đọc|mở|chờ)\b)",
     re.I,

@@ -10,11 +10,11 @@ import re
 
 from msgspec import Struct
 
-from gateway.base.errors import InvalidRequestError
 from gateway.base.redact import MARK
 from gateway.runs.planning.beyond import CONDITION, KEPT, LISTED, RECURRING
-from gateway.runs.planning.items import MAX_ITEMS, MAX_TITLE, PlannedItem, item_of_call
+from gateway.runs.planning.items import MAX_ITEMS, MAX_TITLE, PlannedItem, item_of_call, times_in
 from gateway.runs.planning.known import NamedThings
+from gateway.runs.planning.requested import steps_of_request
 from gateway.runs.planning.when import FROM_ANOTHER, TIME, with_hour
 from gateway.runs.planning.wordings import (
     ABOUT_FILE,
@@ -54,7 +54,16 @@ _MOST_OPTIONS = 12
 _TIME = re.compile(TIME, re.I)
 _TIMED = re.compile(rf"{TIME},?\s+(?P<rest>.+)", re.I | re.S)
 _HOLDING = ("remember", "add_task", "remind_at", "notify")
-_FINDING = ("ask_wiki", "search_wiki", "search_code", "callers_of", "read_file", "http_get", "think")
+_FINDING = (
+    "list_tasks",
+    "ask_wiki",
+    "search_wiki",
+    "search_code",
+    "callers_of",
+    "read_file",
+    "http_get",
+    "think",
+)
 _Given = dict[str, str]
 _Step = tuple[str, _Given]  # a tool with arguments, or "think" with a question
 
@@ -131,20 +140,6 @@ def options(part: str, tools: Toolbox, known: NamedThings) -> list[str]:
     lines += [f"http_get: {url}" for url in URL.findall(text)]
     there = [line for line in dict.fromkeys(lines) if tools.find(line.partition(":")[0]) is not None]
     return there[:_MOST_OPTIONS]
-
-
-def times_in(text: str, tools: Toolbox) -> list[str]:
-    """The complete times that a text has."""
-    found = (match["time"] for match in _TIME.finditer(text))
-    return [time for time in dict.fromkeys(found) if _is_moment(time, tools)]
-
-
-def _is_moment(time: str, tools: Toolbox) -> bool:
-    tool = tools.find("wait_until")
-    try:
-        return tool is not None and bool(tool.prepared({"time": time}))
-    except InvalidRequestError:  # past, or a day without an hour
-        return False
 
 
 def _followed(parts: list[str], tools: Toolbox, known: NamedThings) -> list[TitlePart]:
@@ -259,6 +254,8 @@ def _steps(text: str, known: NamedThings) -> list[_Step]:
     name = known.names.get(next(filter(None, used.groups()), "") if used else "")
     if name:
         return [("callers_of", _placed("name", name))]
+    if requested := steps_of_request(text):
+        return requested
     if named := _named(text):
         return [named]
     [file, *others] = [*(word for word in known.files if word in text), ""]

@@ -17,10 +17,10 @@ from gateway.base.errors import InvalidRequestError
 from gateway.memory.learning.entailment import content
 from gateway.runs.planning.beyond import KEPT, LISTED, beyond_steps
 from gateway.runs.planning.checklist import items_of_lines
-from gateway.runs.planning.items import MAX_ITEMS, MAX_TITLE, RESULT, PlannedItem, item_of_call
+from gateway.runs.planning.items import MAX_ITEMS, MAX_TITLE, RESULT, PlannedItem, item_of_call, times_in
 from gateway.runs.planning.known import NamedThings
 from gateway.runs.planning.wordings import URL
-from gateway.runs.planning.words import options, parts_of, times_in
+from gateway.runs.planning.words import options, parts_of
 from gateway.runs.tool import Toolbox
 
 _NOTHING = "nothing"  # the pick of a model that finds no step
@@ -116,6 +116,7 @@ def _exact(text: str, tools: Toolbox, known: NamedThings) -> _Exact:
         "time": times_in(text, tools),
         "url": URL.findall(text),
         "key": [],
+        "day": [],
     }
 
 

@@ -11,15 +11,16 @@ from typing import Annotated, Any
 import apsw
 from msgspec import Meta, Struct
 
+from gateway.base.errors import InvalidRequestError
 from gateway.base.redact import redact
 from gateway.memory.planning.budget import time_zone
 from gateway.memory.worker import JobPostponedError
-from gateway.runs.planning.when import moment
+from gateway.runs.planning.when import day_meant, moment
 from gateway.runs.tool import Calling, Risk, RunTool, ToolOutput
 from gateway.store.db import Database
 from gateway.store.memory.facts import NewFact, put_fact
 from gateway.store.memory.notices import add_notice
-from gateway.store.memory.tasks import NewTask
+from gateway.store.memory.tasks import NewTask, Task, open_tasks_besides, tasks_of_day
 from gateway.store.memory.tasks import add_task as store_task
 
 Said = Annotated[str, Meta(min_length=1, max_length=1000)]
@@ -31,6 +32,7 @@ _OF_KEY = re.compile(
 _QUESTION = re.compile(r"(?:who|whom|whose|what|when|where|which|why|how|ai|gì)\b", re.I)
 # Words before "is" that name nothing: facts about different things would have one key.
 _NAMES_NOTHING = re.compile(r"(?:it|this|that|there|here|he|she|they|we|you|i|today|nó|đây|đó|hôm nay)", re.I)
+_NOTHING_LISTED = "Nothing is on the list."
 _EFFECT: frozenset[Risk] = frozenset({"effect"})
 
 
@@ -42,7 +44,16 @@ class RememberArgs(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class AddTaskArgs(Struct, frozen=True, forbid_unknown_fields=True):
+    """``day`` is YYYY-MM-DD; "" is today."""
+
     title: Annotated[str, Meta(min_length=1, max_length=300)]
+    day: Annotated[str, Meta(pattern=r"^([0-9]{4}-[0-9]{2}-[0-9]{2})?$")] = ""
+
+
+class ListTasksArgs(Struct, frozen=True, forbid_unknown_fields=True):
+    """``day`` is YYYY-MM-DD; "" is today and everything unfinished."""
+
+    day: Annotated[str, Meta(pattern=r"^([0-9]{4}-[0-9]{2}-[0-9]{2})?$")] = ""
 
 
 class NotifyArgs(Struct, frozen=True, forbid_unknown_fields=True):
@@ -68,6 +79,16 @@ def own_tools(database: Database, zone: str) -> list[RunTool]:
         if not isinstance(written, str):
             return dict(given)
         return {**given, "time": moment(written, now()).isoformat(timespec="seconds")}
+
+    def of_date(given: dict[str, Any]) -> dict[str, Any]:
+        """The arguments with the date in place of a day of the week. Raises InvalidRequestError."""
+        written = given.get("day")
+        if not isinstance(written, str) or not written:
+            return dict(given)
+        day = day_meant(written, now())
+        if day is None:
+            raise InvalidRequestError(f"`day` is {written!r}; write a date such as 2026-11-20", param="day")
+        return {**given, "day": day.isoformat()}
 
     def wait(until: str) -> None:
         left = datetime.fromisoformat(until).timestamp() - time.time()
@@ -101,7 +122,7 @@ def own_tools(database: Database, zone: str) -> list[RunTool]:
         return ToolOutput(f"remembered as {key}: {text}" if kept else f"{key} has this text already")
 
     async def add_task(calling: Calling, wanted: AddTaskArgs) -> ToolOutput:
-        """Add a task to the user's list of today."""
+        """Add a task to the user's list of today, or of a day."""
         title, redactions = redact(wanted.title.strip())
 
         def store(connection: apsw.Connection) -> str:
@@ -111,13 +132,29 @@ def own_tools(database: Database, zone: str) -> list[RunTool]:
                 parent=None,
                 archetype="user",
                 title=title,
-                day=now().date().isoformat(),
+                day=wanted.day or now().date().isoformat(),
                 created_at=time.time(),
                 redactions=redactions,
             )
             return store_task(connection, new).id
 
         return ToolOutput(f"added {await database.write(store)}: {title}")
+
+    async def list_tasks(calling: Calling, wanted: ListTasksArgs) -> ToolOutput:
+        """Show the user's unfinished tasks, or those of a day."""
+        today = now().date().isoformat()
+
+        def read(connection: apsw.Connection) -> list[Task]:
+            found = tasks_of_day(connection, calling.owner, wanted.day or today)
+            return found if wanted.day else found + open_tasks_besides(connection, calling.owner, today)
+
+        tasks = [
+            task
+            for task in await database.read(read)
+            if task.level == "task" and task.state not in ("done", "cancelled") and task.id != calling.task
+        ]
+        lines = [f"{task.title} ({task.day})" if task.day != today else task.title for task in tasks]
+        return ToolOutput("\n".join(lines) or _NOTHING_LISTED)
 
     async def remind_at(calling: Calling, reminder: ReminderArgs) -> ToolOutput:
         """Wait until a time, then remind the user of something."""
@@ -137,7 +174,14 @@ def own_tools(database: Database, zone: str) -> list[RunTool]:
 
     return [
         RunTool(RememberArgs, remember, _EFFECT),
-        RunTool(AddTaskArgs, add_task, _EFFECT, repeatable=False),
+        RunTool(AddTaskArgs, add_task, _EFFECT, repeatable=False, prepared=of_date),
+        RunTool(
+            ListTasksArgs,
+            list_tasks,
+            frozenset({"private"}),
+            prepared=of_date,
+            nothing=_NOTHING_LISTED,
+        ),
         RunTool(ReminderArgs, remind_at, prepared=dated),
         RunTool(WaitArgs, wait_until, prepared=dated),
         RunTool(NotifyArgs, notify),

@@ -1,0 +1,184 @@
+"""Reminders, alarms and timers that people ask for in English or Vietnamese, whole or in part. Pure."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+from msgspec import Struct
+
+from gateway.runs.planning.when import DAY, SPAN, TIME
+
+Kind = Literal["reminder", "alarm", "timer"]
+
+_MAKE = (
+    r"(?:(?:set|create|make|add|put|start|schedule|have|get|give|need|want|arrange|begin|run|place|use|activate)"
+    r"(?: (?:me|us|up|on|in|my|an?|the|another|new|one))*\s+)?"
+)
+# What people put before a request.
+WISH = re.compile(
+    r"(?:(?:hey|hi|hello|ok|okay|so|and|please|pls|plz|kindly|now|also|just|then|can (?:you|u)|could (?:you|u)|"
+    r"would you(?: mind)?|will you|go ahead and|let['’]?s|"
+    r"i(?:['’]?d| would) (?:really )?like(?: (?:for )?you)?(?: to)?(?: have)?|"
+    r"i(?:['’]?ll| will| shall)(?: need)?(?: you)?(?: to)?|"
+    r"i (?:really )?(?:need|want|wanna|gotta)(?: you)?(?: to)?(?: have)?|i have to|"
+    r"(?:do not|don['’]?t) forget to(?= (?:set|make|create|add|put))|make sure (?:to|you)|be sure to|"
+    r"hãy|làm ơn|vui lòng|giúp (?:tôi|mình|em|anh|chị)|nhờ)\b[\s,]*)+",
+    re.I,
+)
+_POLITE_END = re.compile(
+    r"(?:[\s,.!?]+(?:please|pls|plz|thanks|thank you|thx|for me|will you|would you|can you|ok|okay|"
+    r"nhé|nha|ạ|với|(?:giùm|dùm|hộ|giúp)(?: (?:tôi|mình))?))*[\s.,!?\"]*$",
+    re.I,
+)
+_ME_VI = r"(?:tôi|mình|tui|em|anh|chị|toi|minh)"
+# "Remind me of the date", "remind me what we said": not of something to do.
+_QUESTION = r"(?:what|who|whose|when|where|which|why|how|if|whether)\b"
+_ABOUT = r"(?:\s*,?\s*(?:to|that|about|of|for|:|là|rằng|việc)\s+|\s*:\s*|\s+(?=\S))"
+_FORMS: tuple[tuple[Kind, str], ...] = (
+    (
+        "timer",
+        rf"{_MAKE}(?:(?:an?|the|my|another|new)\s+)*(?:timer|countdown)(?:\s+(?:set|going|started|on|please))*"
+        r"(?:\s+(?:for|to|called|named)(?:\s+(?P<text>.+))?)?",
+    ),
+    ("timer", r"(?:(?:start|begin|do)(?:\s+an?)?\s+)?(?:counting|count)(?:\s+me)?\s*down"),
+    (
+        "timer",
+        r"(?:tell|notify|alert) me (?:when|after|once)(?:\s+(?:have|has|is|are)\s+(?:passed|over|up|gone))",
+    ),
+    ("timer", r"(?:hẹn giờ|bấm giờ|đếm ngược)"),
+    (
+        "alarm",
+        rf"{_MAKE}(?:(?:an?|the|my|another|new)\s+)*alarm(?:\s+clock)?"
+        r"(?:\s+(?:set|on|up|for|to|go(?:es)? off|goes|ring|sound|wake me(?: up)?|please))*"
+        r"(?:\s+(?:for|to|called|named|labell?ed|about)\s+(?P<text>.+))?",
+    ),
+    ("alarm", r"(?:wake|get) me(?:\s+up)?(?:\s+(?:for|to|so)\s+(?P<text>.+))?|help me (?:to )?get up"),
+    ("alarm", rf"(?:đặt |cài |hẹn )?báo thức|(?:đánh thức|gọi) {_ME_VI} dậy"),
+    (
+        "reminder",
+        rf"{_MAKE}(?:(?:an?|the|my|another|new|one)\s+)*reminders?(?:\s+(?:set|up|on|in|made|please|for me))*"
+        rf"(?:{_ABOUT}(?P<text>.+))?",
+    ),
+    ("reminder", rf"(?:remind|ping|nudge|alert) me(?: of it)?(?:{_ABOUT}(?!{_QUESTION})(?P<text>.+))?"),
+    ("reminder", rf"(?:don['’]?t|do not|dont) let me forget(?:{_ABOUT}(?P<text>.+))?"),
+    ("reminder", rf"be reminded(?:{_ABOUT}(?P<text>.+))?"),
+    (
+        "reminder",
+        r"(?:(?:to|that)\s+)?(?!(?:do|don['’]?t|not|never|you|he|she|they|it|this|that|who|what|why|how|when)\b)"
+        r"(?P<text>.+?),?\s+(?:(?:so|and)\s+)?(?:(?:please|pls|can you)\s+)*(?:remind me|ping me)"
+        r"(?:\s+(?:about|of|to do) (?:it|that))?",
+    ),
+    (
+        "reminder",
+        rf"(?:nhắc|nho nhac|nhac)(?:\s+nhở)?\s+{_ME_VI}(?:\s+(?:là|phải|nhớ|việc))*(?:\s+(?P<text>.+))?",
+    ),
+)
+_WORDINGS = tuple((kind, re.compile(words, re.I | re.S)) for kind, words in _FORMS)
+# Nothing to be reminded of.
+_VAGUE = re.compile(
+    r"(?:(?:to|about|of|for)\s+)?(?:it|that|this|something(?: (?:later|for me))?|some ?things?|me|again|please|later|"
+    r"(?:at )?(?:a|some) (?:later|other)? ?(?:time|date|point)|in a (?:bit|while)|soon|for me|get something done|"
+    r"(?:gì|việc) (?:đó|này))",
+    re.I,
+)
+_DANGLING = re.compile(r"(?:\s*\b(?:for|at|on|by|in|from|starting|of|to go off|vào|lúc|cho))+\s*$", re.I)
+_TIME = re.compile(TIME, re.I)
+_SPAN = re.compile(rf"(?:(?:for|of|from|in|after|trong)\s+)?(?P<time>{SPAN})(?:\s+(?:from now|nữa))?", re.I)
+_DAY = re.compile(DAY, re.I)
+
+
+class Reminder(Struct, frozen=True, kw_only=True):
+    """What is asked for; ``time`` and ``text`` are "" where the words lack them."""
+
+    kind: Kind
+    time: str
+    text: str
+
+
+def reminder_in(text: str) -> Reminder | None:
+    """The one reminder, alarm or timer that a text asks for, and nothing else; None if it is anything else."""
+    plain = _plain(text)
+    if not _KEYWORD.search(plain):
+        return None
+    is_timer = bool(_TIMER.search(plain))
+    if _RECALLS.match(plain):
+        return None
+    times = list((_SPAN if is_timer else _TIME).finditer(plain))
+    for chosen in [*_choices(times), []]:
+        rest, time = _plain(_without(plain, chosen)), _joined([match["time"] for match in chosen])
+        for kind, words in _WORDINGS:
+            match = words.fullmatch(rest)
+            if match is None:
+                continue
+            about = (match.groupdict().get("text") or "").strip(" ,.")
+            if kind == "alarm" and _MORNING.fullmatch(time):
+                time = f"{time} am" if "wake" in rest.lower() or "get" in rest.lower() else time
+            if kind != "reminder" and _TIME.search(about):
+                return None  # several
+            return Reminder(kind=kind, time=time, text="" if _VAGUE.fullmatch(about) else about)
+    return None
+
+
+def reminders_in(text: str) -> list[Reminder]:
+    """The reminders that a text asks for, and nothing else: one, one a part, or one for each of two times."""
+    if one := reminder_in(text):
+        return [one]
+    plain = _plain(text)
+    parts = [reminder_in(part) for part in _PARTS.split(plain)]
+    two = _TWO_TIMES.search(plain)
+    if len(parts) < 2 and two is not None:
+        first, second = two["first"], two["second"]
+        parts = [reminder_in(plain.replace(two[0], each, 1)) for each in (first, second)]
+    found = [part for part in parts if part is not None and part.time]
+    return found if len(found) == len(parts) else []
+
+
+_PARTS = re.compile(
+    r",?\s+(?:and|và)\s+"
+    r"(?=(?:(?:an?|the|another|one)\s+)?(?:other\s+)?(?:alarm|timer|reminder)|(?:remind|wake) me\b|nhắc\b)",
+    re.I,
+)
+_TWO_TIMES = re.compile(
+    TIME.replace("?P<time>", "?P<first>") + r"\s+(?:and|và)\s+" + TIME.replace("?P<time>", "?P<second>"), re.I
+)
+_KEYWORD = re.compile(
+    r"\b(?:remind(?:ers?|ed)?|alarm|timer|countdown|count(?:ing)?(?: me)? down|wake me|get me up|get up|ping me|"
+    r"nudge me|alert me|let me forget|tell me (?:when|after|once)|nhắc|nhac|báo thức|hẹn giờ|bấm giờ|đếm ngược|"
+    r"đánh thức|dậy)\b",
+    re.I,
+)
+_TIMER = re.compile(
+    r"\b(?:timer|countdown|count(?:ing)?(?: me)? down|tell me (?:when|after|once)|hẹn giờ|bấm giờ|đếm ngược)\b",
+    re.I,
+)
+_RECALLS = re.compile(r"remind me (?:again )?of (?!it\b)", re.I)
+_MORNING = re.compile(r"(?:.*\s)?(?:at\s+)?(?:[4-9]|1[01]|four|five|six|seven|eight|nine|ten|eleven)", re.I)
+
+
+def _plain(text: str) -> str:
+    said = _POLITE_END.sub("", " ".join(text.split()).strip(' "“”'))
+    wish = WISH.match(said)
+    return said[wish.end() :].strip() if wish and wish.end() < len(said) else said
+
+
+def _choices(times: list[re.Match[str]]) -> list[list[re.Match[str]]]:
+    """The times to try: a day and an hour that stand apart, or else the last time and then the first one."""
+    if len(times) == 2 and any(_DAY.fullmatch(match["time"]) for match in times):
+        return [times]
+    return [[match] for match in dict.fromkeys([*times[-1:], *times[:1]])]
+
+
+def _joined(times: list[str]) -> str:
+    if len(times) == 2 and times[0].split()[-1].casefold() == times[1].split()[-1].casefold():
+        return times[1] if len(times[1]) > len(times[0]) else times[0]
+    if len(times) == 2 and not _DAY.fullmatch(times[0]):
+        times = times[::-1]
+    return " ".join(times)
+
+
+def _without(text: str, times: list[re.Match[str]]) -> str:
+    for match in reversed(times):
+        before = _DANGLING.sub("", text[: match.start()])
+        text = f"{before.rstrip(' ,')} {text[match.end() :].lstrip(' ,')}".strip()
+    return _DANGLING.sub("", text)

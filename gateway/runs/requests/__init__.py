@@ -1,0 +1,1 @@
+"""Requests of chats that need no model: reminders, alarms, timers, and the list of tasks."""

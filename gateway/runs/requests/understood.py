@@ -1,0 +1,131 @@
+"""What the last message of a chat asks for, with the messages that it answers a question about. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Literal
+
+import msgspec
+from msgspec import Struct
+
+from gateway.base.errors import InvalidRequestError
+from gateway.runs.planning.beyond import RECURRING
+from gateway.runs.planning.lists import ListRequest, list_requests
+from gateway.runs.planning.reminders import Reminder, reminders_in
+from gateway.runs.planning.when import DAY, SPAN, TIME, day_meant, moment
+
+# A longer message was pasted, and is no request.
+_LONGEST = 400
+_MOST_WORDS = 15
+_TIME = re.compile(rf"(?:for |at |on |in |to )?(?:{TIME})", re.I)
+_SPAN = re.compile(rf"(?:for |in )?(?P<time>{SPAN})", re.I)
+_DAY = re.compile(DAY, re.I)
+_HALF = re.compile(r"(?:in the )?(?P<half>morning|afternoon|evening|am|pm|a\.m\.?|p\.m\.?)", re.I)
+_NUMBER = re.compile(r"\d{1,2}(?:[:.]\d\d)?", re.I)
+_REFUSED = re.compile(
+    r"\W*(?:no|nope|never ?mind|cancel|stop|forget (?:it|that)|nothing|don['’]?t|thôi|không|bỏ đi|hủy)\b.*",
+    re.I,
+)
+_LEADING = re.compile(r"(?:(?:ok|okay|yes|please|to|remind me to|about|it['’]s|để|là)\s+)+", re.I)
+
+
+# What does not answer what shall be listed or reminded of.
+_NO_THING = re.compile(
+    r"(?:i['’]?(?:m|ve|d|ll)?|you|what|who|whose|when|where|which|why|how|is|are|was|do|does|did|can|could|tell|show|hi|"
+    r"hello|thanks?|thank you|ok|okay|yes|tôi|mình|bạn)\b.*",
+    re.I | re.S,
+)
+
+
+class Understood(Struct, frozen=True, kw_only=True):
+    """``completes`` is the index of the message that lacked what this one adds, or -1."""
+
+    lists: list[ListRequest] = []
+    reminders: list[Reminder] = []
+    repeats: bool = False
+    completes: int = -1
+
+
+def understood(texts: Sequence[str], now: datetime) -> Understood | None:
+    """What the last of a user's messages asks for, if it asks for nothing else."""
+    *earlier, last = texts
+    if len(last) > _LONGEST:
+        return None
+    lists = list_requests(last)
+    reminders = [] if lists else reminders_in(last)
+    if lists or reminders:
+        repeats = bool(reminders and RECURRING.search(last))
+        return Understood(lists=lists, reminders=reminders, repeats=repeats)
+    answer = last.strip(' \t\n.!,"')
+    is_answer = "?" not in last and len(answer.split()) <= _MOST_WORDS and not _REFUSED.fullmatch(answer)
+    before = understood(earlier, now) if earlier and answer and is_answer else None
+    if before is None or not is_open(before, now):
+        return None
+    completes = before.completes if before.completes >= 0 else len(earlier) - 1
+    if before.lists:
+        request = _completed_list(before.lists[0], answer)
+        return Understood(lists=[request], completes=completes) if request else None
+    reminder = _completed(before.reminders[0], answer, repeats=before.repeats)
+    return Understood(reminders=[reminder], completes=completes) if reminder else None
+
+
+def is_open(found: Understood, now: datetime) -> bool:
+    """Whether the one request lacks something, which the user is asked for."""
+    if found.lists:
+        [request, *others] = found.lists
+        return not others and bool(lacks_of_list(request, now))
+    return len(found.reminders) == 1 and bool(found.repeats or lacks_of_reminder(found.reminders[0], now))
+
+
+def lacks_of_list(request: ListRequest, now: datetime) -> Literal["", "what", "day"]:
+    """What a request lacks before it can be done."""
+    if not request.what and request.op in ("add", "drop", "done", "has"):
+        return "what"
+    return "day" if request.day and day_meant(request.day, now) is None else ""
+
+
+def lacks_of_reminder(reminder: Reminder, now: datetime) -> Literal["", "text", "time", "clock", "past"]:
+    """What a reminder lacks; with "clock" its time is no moment."""
+    if reminder.kind == "reminder" and not reminder.text:
+        return "text"
+    if not reminder.time:
+        return "time"
+    try:
+        moment(reminder.time, now)
+    except InvalidRequestError as error:
+        return "past" if "past" in error.message else "clock"
+    return ""
+
+
+def _completed_list(request: ListRequest, answer: str) -> ListRequest | None:
+    if not request.what and request.op in ("add", "drop", "done", "has"):
+        thing = _LEADING.sub("", answer)
+        return None if _NO_THING.fullmatch(answer) else msgspec.structs.replace(request, what=thing)
+    return msgspec.structs.replace(request, day=answer) if request.day else None
+
+
+def _completed(reminder: Reminder, answer: str, *, repeats: bool) -> Reminder | None:
+    """The reminder with what the answer adds; None if that is nothing of it."""
+    if half := _HALF.fullmatch(answer):
+        clock = (
+            f"{reminder.time} in the {half['half']}"
+            if len(half["half"]) > 4
+            else f"{reminder.time} {half['half']}"
+        )
+        return msgspec.structs.replace(reminder, time=clock) if reminder.time else None
+    if _NUMBER.fullmatch(answer):
+        answer = f"at {answer}"
+    found = _SPAN.search(answer) if reminder.kind == "timer" else _TIME.search(answer)
+    if found is None:
+        text = "" if repeats else _LEADING.sub("", answer)
+        is_thing = bool(text) and not reminder.text and not _NO_THING.fullmatch(answer)
+        return None if not is_thing else msgspec.structs.replace(reminder, text=text)
+    rest = f"{answer[: found.start()]} {answer[found.end() :]}".strip(" ,")
+    rest = _LEADING.sub("", f"{rest} ").strip()
+    if rest and reminder.text:
+        return None
+    day = _DAY.search(reminder.time)
+    time = found["time"] if day is None or _DAY.search(found["time"]) else f"{day[0]} {found['time']}"
+    return msgspec.structs.replace(reminder, time=time, text=reminder.text or rest)
