@@ -194,7 +194,8 @@ class ListRequest(Struct, frozen=True, kw_only=True):
 def list_requests(text: str) -> list[ListRequest]:
     """What a text asks of the list, in order, if it asks for nothing else; otherwise nothing."""
     plain = _bare(text)
-    if whole := _request(plain, _polite_only(text)):
+    whole = _request(plain, _polite_only(text))
+    if whole and (whole.adds or whole.op == "show" or not _PARTS.search(plain)):
         return [whole]
     found: list[ListRequest] = []
     for part in _PARTS.split(plain):
@@ -217,7 +218,7 @@ def things_in(what: str, *, short: bool) -> list[str]:
 
 
 def _polite_only(text: str) -> str:
-    return _POLITE.sub("", " ".join(text.split()).strip(" \"“”'"))
+    return _POLITE.sub("", " ".join(text.split()).strip())
 
 
 def _bare(text: str) -> str:
@@ -237,13 +238,18 @@ def _request(plain: str, said: str) -> ListRequest | None:
         what = _INTRODUCED.sub("", groups.get("what") or "")
         return ListRequest(
             op=op,
-            what="" if _VAGUE.fullmatch(what.strip()) else what.strip(" ,.:"),
+            what="" if _VAGUE.fullmatch(what.strip()) else _unquoted(what.strip(" ,.:")),
             day=groups.get("day") or _day_within(what, plain),
             adds=bool(groups.get("add")),
             of_calendar=_is_calendar(plain),
             of_shopping=bool(re.search(r"\b(?:shopping|grocer(?:y|ies)|mua sắm|đi chợ|mua)\b", plain, re.I)),
         )
     return None
+
+
+def _unquoted(what: str) -> str:
+    quoted = re.fullmatch(r"['\"“‘](?P<inner>.+)['\"”’]", what)
+    return quoted["inner"] if quoted else what
 
 
 def _day_within(what: str, plain: str) -> str:
@@ -259,7 +265,11 @@ def _is_calendar(text: str) -> bool:
 def _shown(plain: str) -> ListRequest | None:
     if _VI_SHOWN.fullmatch(plain):
         return ListRequest(op="show")
-    if _OF_YOU.search(plain) or not _ASKS.search(plain) or not (_LISTED.search(plain) or _OPEN.search(plain)):
+    if (
+        _OF_YOU.search(plain)
+        or not _ASKS.search(_LISTED.sub(" ", plain))
+        or not (_LISTED.search(plain) or _OPEN.search(plain))
+    ):
         return None
     day = next(_DAY.finditer(plain), None)
     if re.search(r"\blooks? like\b", plain, re.I) and day is None and not _LISTED.search(plain):

@@ -38,7 +38,7 @@ _ABOUT = r"(?:\s*,?\s*(?:to|that|about|of|for|:|là|rằng|việc)\s+|\s*:\s*|\s
 _FORMS: tuple[tuple[Kind, str], ...] = (
     (
         "timer",
-        rf"{_MAKE}(?:(?:an?|the|my|another|new)\s+)*(?:timer|countdown)(?:\s+(?:set|going|started|on|please))*"
+        rf"{_MAKE}(?:(?:an?|the|my|another|new)\s+)*(?:timers?|countdown)(?:\s+(?:set|going|started|on|please))*"
         r"(?:\s+(?:for|to|called|named)(?:\s+(?P<text>.+))?)?",
     ),
     ("timer", r"(?:(?:start|begin|do)(?:\s+an?)?\s+)?(?:counting|count)(?:\s+me)?\s*down"),
@@ -49,7 +49,7 @@ _FORMS: tuple[tuple[Kind, str], ...] = (
     ("timer", r"(?:hẹn giờ|bấm giờ|đếm ngược)"),
     (
         "alarm",
-        rf"{_MAKE}(?:(?:an?|the|my|another|new)\s+)*alarm(?:\s+clock)?"
+        rf"{_MAKE}(?:(?:an?|the|my|another|new)\s+)*alarms?(?:\s+clock)?"
         r"(?:\s+(?:set|on|up|for|to|go(?:es)? off|goes|ring|sound|wake me(?: up)?|please))*"
         r"(?:\s+(?:for|to|called|named|labell?ed|about)\s+(?P<text>.+))?",
     ),
@@ -94,6 +94,7 @@ class Reminder(Struct, frozen=True, kw_only=True):
     kind: Kind
     time: str
     text: str
+    vietnamese: bool = False
 
 
 def reminder_in(text: str) -> Reminder | None:
@@ -116,7 +117,9 @@ def reminder_in(text: str) -> Reminder | None:
                 time = f"{time} am" if "wake" in rest.lower() or "get" in rest.lower() else time
             if kind != "reminder" and _TIME.search(about):
                 return None  # several
-            return Reminder(kind=kind, time=time, text="" if _VAGUE.fullmatch(about) else about)
+            vietnamese = bool(_VIETNAMESE.search(plain))
+            text = "" if _VAGUE.fullmatch(about) else about
+            return Reminder(kind=kind, time=time, text=text, vietnamese=vietnamese)
     return None
 
 
@@ -143,11 +146,12 @@ _TWO_TIMES = re.compile(
     TIME.replace("?P<time>", "?P<first>") + r"\s+(?:and|và)\s+" + TIME.replace("?P<time>", "?P<second>"), re.I
 )
 _KEYWORD = re.compile(
-    r"\b(?:remind(?:ers?|ed)?|alarm|timer|countdown|count(?:ing)?(?: me)? down|wake me|get me up|get up|ping me|"
+    r"\b(?:remind(?:ers?|ed)?|alarms?|timers?|countdown|count(?:ing)?(?: me)? down|wake me|get me up|get up|ping me|"
     r"nudge me|alert me|let me forget|tell me (?:when|after|once)|nhắc|nhac|báo thức|hẹn giờ|bấm giờ|đếm ngược|"
     r"đánh thức|dậy)\b",
     re.I,
 )
+_VIETNAMESE = re.compile(r"\b(?:báo thức|hẹn giờ|bấm giờ|đếm ngược|đánh thức|nhắc|nhac|dậy)\b", re.I)
 _TIMER = re.compile(
     r"\b(?:timer|countdown|count(?:ing)?(?: me)? down|tell me (?:when|after|once)|hẹn giờ|bấm giờ|đếm ngược)\b",
     re.I,

@@ -8,14 +8,15 @@ from gateway.runs.planning.when import TIME
 
 _ME = r"(?:me|us|(?:cho )?(?:tôi|mình|em|anh|chị|chúng tôi))"
 BEFORE = re.compile(
-    r"(?:(?:hey|hi|hello|ok|okay|now|first(?:ly)?|finally|next|also|and|then|afterwards|after that|please|kindly|"
-    r"just|trước (?:hết|tiên)|sau đó|tiếp theo|và|rồi)\b,?\s+|"
+    r"(?:(?:hey|hi|hello|ok|okay|now|first(?:ly)?|finally|next|also|and|then|afterwards|after that|please|"
+    r"pls|plz|kindly|just|trước (?:hết|tiên)|sau đó|tiếp theo|và|rồi)\b,?\s+|"
     r"(?:can|could|would|will) you (?:please |kindly )?|i(?:['’]d| would) like you to |i want you to |go and |"
     r"hãy |làm ơn |vui lòng |xin |(?:bạn )?có thể |giúp (?:tôi|mình) )+",
     re.I,
 )
 AFTER = re.compile(
-    r"(?:[\s,.!?]+(?:please|thanks|thank you|for me|cheers|nhé|nha|ạ|với|(?:giùm|dùm|hộ|giúp)(?: (?:tôi|mình))?|"
+    r"(?:[\s,.!?]+(?:please|pls|plz|thanks|thx|thank you|for me|cheers|nhé|nha|ạ|với|"
+    r"(?:giùm|dùm|hộ|giúp)(?: (?:tôi|mình))?|"
     r"(?:vậy|thế|hả|nhỉ)(?=[\s,.!?]*$)))*[\s.!]*$",
     re.I,
 )
@@ -25,7 +26,7 @@ PARTS = re.compile(
     re.I,
 )
 AND = re.compile(
-    r"(?:,?\s+(?:and|và)|,)\s+(?=(?:also )?"
+    r"(?:,?\s+(?:and|n|&|và)|,)\s+(?=(?:also )?"
     r"(?:an?(?:other)? (?:alarm|timer|reminder)|remind|ping|notify|tell me|let me know|remember|save|store|note|"
     r"write (?:it|that|down)|jot|keep|compare|add|put|create|ask|search|look|find|read|open|show|fetch|wait|nhắc|"
     r"báo|ghi|lưu|thêm|hỏi|tìm|đọc|mở|chờ)\b)",
@@ -210,8 +211,8 @@ SUM_UP = re.compile(
     re.I,
 )
 USES = re.compile(
-    r".*?\b(?:calls?|uses?|using|calling|invokes?|depends? on|(?:usages?|uses|callers?|calls) of|gọi|dùng)\s+"
-    r"(?:the (?:function|method|class) |hàm )?(?P<used>[\w.]+)(?:\(\))?(?:\s+in (?:the )?\S+?)?[?]?|"
+    r".*?\b(?:calls?|uses?|using|calling|invokes?|depends? on|(?:usages?|uses|callers?|calls) of|gọi|dùng|goi|dung)\s+"
+    r"(?:the (?:function|method|class) |hàm |ham )?(?P<used>[\w.]+)(?:\(\))?(?:\s+(?:in|trong) (?:the )?\S+?)?[?]?|"
     r"where is (?P<name>[\w.]+)(?:\(\))? (?:used|called)(?: in \S+?)?[?]?|"
     r"(?:hàm |lớp )?(?P<passive>[\w.]+)(?:\(\))? (?:được|đang) (?:gọi|dùng|sử dụng)(?: (?:bởi|ở|từ|trong)\b.*)?",
     re.I | re.S,
@@ -244,7 +245,8 @@ KEEP_FOUND = re.compile(
 # What is to be found in a file whose name stands for FILE.
 IN_FILE = (
     r"(?:check|look (?:in|at|into|through)|search|read|open|see|go through|xem|đọc|mở|tìm trong|kiểm tra)\s+"
-    r"(?:the |file |tệp )*FILE\s+(?:for|to (?:find|see|get|check)|xem|để (?:xem|tìm))\s+(?P<question>.+)|"
+    r"(?:the |file |tệp )*FILE\s+(?:for|to (?:find|see|get|check)|xem|coi|để (?:xem|tìm|coi))\s+(?P<question>.+)|"
+    r"(?:does|do|did)\s+(?:the |file )*FILE\s+(?:say|mention|tell|state|list|explain)(?: me| us)?\s+(?P<said>.+)|"
     r"(?:find|get|look up|look for|check|search for|tìm|tra|lấy)\s+(?P<wanted>.+?)\s+"
     r"(?:in|from|inside|trong|từ)\s+(?:the |file |tệp )*FILE"
 )

@@ -15,13 +15,13 @@ from gateway.runs.planning.beyond import CONDITION, KEPT, LISTED, RECURRING
 from gateway.runs.planning.items import MAX_ITEMS, MAX_TITLE, PlannedItem, item_of_call, times_in
 from gateway.runs.planning.known import NamedThings
 from gateway.runs.planning.requested import steps_of_request
+from gateway.runs.planning.typed import bare
 from gateway.runs.planning.when import FROM_ANOTHER, TIME, with_hour
 from gateway.runs.planning.wordings import (
     ABOUT_FILE,
     AFTER,
     AND,
     ASKED_OF_STEPS,
-    BEFORE,
     CODE,
     CODE_ASKED,
     COMPARE,
@@ -113,7 +113,7 @@ def _is_conditional(parts: list[TitlePart]) -> bool:
 
 def item_of_words(text: str, tools: Toolbox) -> PlannedItem | None:
     """The call of a text that names its tool."""
-    named = _named(_bare(text))
+    named = _named(bare(text))
     return next(iter(_planned([named], tools)), None) if named else None
 
 
@@ -122,7 +122,7 @@ def options(part: str, tools: Toolbox, known: NamedThings) -> list[str]:
 
     None if it names a tool that is not there.
     """
-    text = _bare(part)
+    text = bare(part)
     if (named := _named(text)) and tools.find(named[0]) is None:  # such as http_get, without hosts
         return []
     rest = LEADING.sub("", text, count=1)
@@ -147,7 +147,7 @@ def _followed(parts: list[str], tools: Toolbox, known: NamedThings) -> list[Titl
     found: list[TitlePart] = []
     steps: list[_Step] = []  # one of no tool for a part that no rule knows
     for part in parts:
-        text = _bare(part)
+        text = bare(part)
         if part is parts[-1] and steps and steps[-1][0] in _FINDING and TELL_RESULT.fullmatch(text):
             continue  # the end of a run tells the last result
         own = _of_result(text, steps)
@@ -161,7 +161,7 @@ def _followed(parts: list[str], tools: Toolbox, known: NamedThings) -> list[Titl
             or _kept_of_reading(text, steps)
             or _of_waiting(text, steps)
             or _at_a_time(text, known, last=part is parts[-1])
-            or _kept_of_wiki(text, len(steps) + 1)
+            or _kept_of_wiki(text, steps)
             or _steps(text, known)
         )
         own = own or _of_reading(text, steps) or _of_file(text, known) or _in_file(text, known)
@@ -202,16 +202,21 @@ def _kept_of_reading(text: str, before: list[_Step]) -> list[_Step]:
     return [("think", {"question": question}), ("remember", {"text": f"{question}: {result}"})]
 
 
-def _kept_of_wiki(text: str, number: int) -> list[_Step]:
-    """What is to be looked up by step ``number`` and remembered."""
+def _kept_of_wiki(text: str, before: list[_Step]) -> list[_Step]:
+    """What is to be looked up and remembered; "it" is the topic of the search before."""
     found = KEEP_FOUND.fullmatch(text)
     if found is None or any(each.search(text) for each in (PATH, _TIME)):
         return []
     asked = (found["question"] or found["topic"]).strip(" ?.")
+    if before and before[-1][0] == "search_wiki" and not PRONOUN.fullmatch(asked):
+        asked = PRONOUN.sub(before[-1][1]["query"], asked, count=1)
     question = asked if QUESTION.fullmatch(asked) else f"What is {asked}?"
     if PERSONAL.search(question) or PRONOUN.fullmatch(asked):
         return []
-    return [("ask_wiki", {"question": question}), ("remember", {"text": f"{asked}: {{{{{number}}}}}"})]
+    return [
+        ("ask_wiki", {"question": question}),
+        ("remember", {"text": f"{asked}: {{{{{len(before) + 1}}}}}"}),
+    ]
 
 
 def _of_waiting(text: str, before: list[_Step]) -> list[_Step]:
@@ -225,7 +230,7 @@ def _at_a_time(text: str, known: NamedThings, *, last: bool) -> list[_Step]:
     if not last and (alone := _TIME.fullmatch(text)):
         return [("wait_until", {"time": alone["time"]})]
     timed = _TIMED.fullmatch(text)
-    found = _steps(_bare(timed["rest"]), known) if timed else []
+    found = _steps(bare(timed["rest"]), known) if timed else []
     if timed is None or not found or any(tool not in _FINDING for tool, _ in found):
         return []
     return [("wait_until", {"time": timed["time"]}), *found]
@@ -254,7 +259,7 @@ def _steps(text: str, known: NamedThings) -> list[_Step]:
     name = known.names.get(next(filter(None, used.groups()), "") if used else "")
     if name:
         return [("callers_of", _placed("name", name))]
-    if requested := steps_of_request(text):
+    if (requested := steps_of_request(text)) is not None:
         return requested
     if named := _named(text):
         return [named]
@@ -312,7 +317,7 @@ def _of_code(text: str, known: NamedThings) -> _Step | None:
 
 def _of_file(title: str, known: NamedThings) -> list[_Step]:
     """Reading the one file that a title names, and a question about it."""
-    text = _bare(title)
+    text = bare(title)
     if len(files := [word for word in known.files if word in text]) != 1 or AND.search(text):
         return []
     clauses = [clause for clause in re.split(r"(?:[;.?!]|,)\s+", text) if clause]
@@ -336,7 +341,7 @@ def _in_file(text: str, known: NamedThings) -> list[_Step]:
     if len(files := [word for word in known.files if word in text]) != 1:
         return []
     found = re.fullmatch(IN_FILE.replace("FILE", re.escape(files[0])), text, re.I | re.S)
-    wanted = (found["question"] or found["wanted"]) if found else ""
+    wanted = next(filter(None, found.groups()), "") if found else ""
     if not wanted or any(word in known.names for word in wanted.split()):
         return []
     return [("read_file", _placed("path", known.files[files[0]])), ("think", {"question": wanted})]
@@ -368,13 +373,6 @@ def _unquoted(text: str) -> str:
     text = text.strip(' ,"“”')
     quoted = re.fullmatch(r"['‘]([^'‘’]+|[^‘’]*(?:\w['’]\w[^‘’]*)+)['’]", text)
     return quoted[1] if quoted else text
-
-
-def _bare(part: str) -> str:
-    """A part without words of politeness and order."""
-    text = part.strip()
-    before = BEFORE.match(text)
-    return AFTER.sub("", text[before.end() :] if before else text)
 
 
 def _placed(name: str, place: str) -> _Given:

@@ -320,7 +320,7 @@ def _shown(connection: apsw.Connection, given: _Given, task: Task) -> str:
     at = _reminder_time(connection, task, given.now.tzinfo)
     if at is not None:
         return f"{task.title} ({at_moment(at, given.now, vietnamese=given.vietnamese)})"
-    day = task.day if len(task.day) == len("2026-11-20") and task.day not in task.days else ""
+    day = task.day if len(task.day) == len("2026-11-20") and given.today.isoformat() not in task.days else ""
     when = of_day(day, given.today, vietnamese=given.vietnamese).strip() if day else ""
     return f"{task.title} ({when.partition(' ')[2]})" if when else task.title
 
@@ -333,7 +333,7 @@ def _shown_list(connection: apsw.Connection, given: _Given, request: ListRequest
         tasks = timed or tasks
     if not tasks:
         return said("nothing_there", vietnamese=vietnamese, day=day)
-    lines = [f"- {_shown(connection, given, task)}" for task in tasks[:_MOST_SHOWN]]
+    lines = [f"- {task.title if day else _shown(connection, given, task)}" for task in tasks[:_MOST_SHOWN]]
     return "\n".join([said("list", vietnamese=vietnamese, day=day), *lines])
 
 

@@ -309,7 +309,7 @@ def test_the_end_of_a_wait_tells_what_is_written(tools: Toolbox) -> None:
         ("read notes/budget.xlsx", "'notes/budget.xlsx'"),
         ("polish docs/opening.md", ""),
         ("please remember that my lock code is [redacted]", "secret was taken out"),
-        ("remind me that the code is [redacted]", ""),
+        ("remind me that the code is [redacted]", "needs what it is for, and a time"),
         ("post it to me@example.org or on Mon. morning, e.g. at 9.30", ""),
     ],
 )

@@ -1,0 +1,57 @@
+"""Reminders, alarms and timers, whole or in part."""
+
+from __future__ import annotations
+
+import pytest
+
+from gateway.runs.planning.reminders import reminder_in, reminders_in
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "time", "about"),
+    [
+        ("remind me to water the basil at 18:30", "reminder", "at 18:30", "water the basil"),
+        ("tomorrow at 8 please remind me of it", "reminder", "tomorrow at 8", ""),
+        ("I have to call the bank, remind me on Friday at 9", "reminder", "on Friday at 9", "call the bank"),
+        ("set a reminder for the ferry", "reminder", "", "the ferry"),
+        ("i need a reminder", "reminder", "", ""),
+        ("remind me later", "reminder", "", ""),
+        ("nhắc mình 9 giờ sáng mai gọi cho mẹ", "reminder", "9 giờ sáng mai", "gọi cho mẹ"),
+        ("nhac minh 7h toi nay do rac", "reminder", "7h toi nay", "do rac"),
+        ("can you set an alarm for 6:15 am?", "alarm", "6:15 am", ""),
+        ("tomorrow I need the alarm to go off at 9", "alarm", "tomorrow at 9", ""),
+        ("wake me at 7 tomorrow", "alarm", "at 7 tomorrow", ""),
+        ("wake me up at 6", "alarm", "at 6 am", ""),
+        ("đặt báo thức 6 giờ sáng mai", "alarm", "6 giờ sáng mai", ""),
+        ("set a 25-minute timer", "timer", "25-minute", ""),
+        ("start counting down from ninety seconds", "timer", "ninety seconds", ""),
+        ("tell me when two hours have passed", "timer", "two hours", ""),
+        ("start a timer for the eggs, 7 minutes", "timer", "7 minutes", "the eggs"),
+    ],
+)
+def test_a_reminder_is_read(text: str, kind: str, time: str, about: str) -> None:
+    found = reminder_in(text)
+    assert found is not None
+    assert (found.kind, found.time, found.text) == (kind, time, about)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "remind me why we moved",
+        "remind me of the name of that ferry",
+        "my alarm went off at 6",
+        "the timer on the oven is broken",
+        "how do I set an alarm on my phone?",
+        "I don't want an alarm",
+        "don't remind me",
+        "she told me to get up at 6",
+    ],
+)
+def test_anything_else_is_none(text: str) -> None:
+    assert reminder_in(text) is None
+
+
+def test_two_are_two() -> None:
+    for text in ("set an alarm for 5:40 am and an alarm for 6:10 am", "set alarms for 5:40 am and 6:10 am"):
+        assert [each.time for each in reminders_in(text)] == ["5:40 am", "6:10 am"]

@@ -1,0 +1,148 @@
+"""Requests of a chat: done by code, and told."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from gateway.config.settings import Settings
+from gateway.models.catalog import bundled
+from tests.gateway.api.conftest import Client, changed, in_process
+from tests.gateway.api.conversations.test_conversations import say, start, text_of
+from tests.gateway.api.scripted import ScriptedInference
+from tests.gateway.runs.conftest import fine, notices
+from tests.waiting import until
+
+TOMORROW = (datetime.now(UTC) + timedelta(days=1)).date()
+
+
+@pytest.fixture
+async def small(settings: Settings) -> AsyncIterator[Client]:
+    """A server with a small model, for which code replies."""
+    settings.data_dir.mkdir(parents=True, exist_ok=True)
+    weights = settings.data_dir / "small.gguf"
+    weights.write_bytes(bundled("models/demo/hearth-demo.gguf").read_bytes())
+    async with in_process(changed(settings, "model", name=str(weights)), ScriptedInference(fine)) as client:
+        yield client
+
+
+async def told(client: Client, conversation: str, text: str) -> str:
+    return str((await say(client, conversation, text))["message"]["text"])
+
+
+async def titles(client: Client, state: str = "open") -> list[str]:
+    found = (await client.get(f"/v1/tasks?state={state}")).json()["data"]
+    return sorted(task["title"] for task in found if task["level"] == "task")
+
+
+async def test_the_list_is_changed_and_shown(small: Client) -> None:
+    name = await start(small)
+    assert await told(small, name, "add buy stamps to my to-do list") == "On your list: Buy stamps"
+    assert await told(small, name, "put buy stamps on my list") == "Already on your list: Buy stamps"
+    assert await told(small, name, "add eggs, flour and salt to my list") == "On your list: Eggs; Flour; Salt"
+    assert await told(small, name, "is flour on my list?") == "Yes, on your list: Flour"
+    assert await told(small, name, "take buying the stamps off my list") == "Taken off your list: Buy stamps"
+    assert await told(small, name, "remove the piano from my list") == "Not on your list: the piano"
+    assert await told(small, name, "check off eggs") == "Done: Eggs"
+    assert await titles(small) == ["Flour", "Salt"]
+    shown = await told(small, name, "tell me everything on my shopping list")
+    assert shown == "On your list:\n- Flour\n- Salt"
+    assert await told(small, name, "clear my list") == "Taken off your list: Flour; Salt"
+    assert await titles(small) == []
+
+
+async def test_several_that_may_be_meant_are_asked_about(small: Client) -> None:
+    name = await start(small)
+    for title in ("Call the bank", "Call the vet"):
+        await small.post("/v1/tasks", json={"title": title})
+    asked = await told(small, name, "take call off my list")
+    assert asked == "Several on your list may be meant: Call the bank; Call the vet. Say which one."
+    assert len(await titles(small)) == 2
+
+
+async def test_a_day_has_its_list(small: Client) -> None:
+    name = await start(small)
+    written = await told(small, name, "add choir practice to my calendar for tomorrow")
+    assert written.startswith("On your list of ") and written.endswith(": Choir practice")
+    [task] = (await small.get("/v1/tasks")).json()["data"]
+    assert task["day"] == TOMORROW.isoformat()
+    assert (await told(small, name, "what's on my calendar for tomorrow?")).endswith("- Choir practice")
+    asked = await told(small, name, "add the fair to my calendar for next week")
+    assert asked == "On what date is “next week”? Say it such as 5 March."
+    assert "The fair" in await told(small, name, "5 March")
+
+
+async def test_a_reminder_comes_at_its_time(small: Client) -> None:
+    name = await start(small)
+    set_at = await told(small, name, "remind me to turn the oven off in 1 second")
+    assert set_at.startswith("I will remind you at ") and set_at.endswith(": turn the oven off")
+
+    async def came() -> list[str]:
+        return [text for text in await notices(small) if text == "Reminder: turn the oven off"]
+
+    await until(came)
+    assert await titles(small, "done") == ["Turn the oven off"]
+
+
+async def test_what_is_lacking_is_asked_for(small: Client) -> None:
+    name = await start(small)
+    listed = await told(small, name, "remind me to call the vet")
+    assert listed.startswith("On your list: Call the vet. When shall I remind you of it?")
+    assert await titles(small) == ["Call the vet"]
+    set_at = await told(small, name, "tomorrow at 9")
+    assert set_at.startswith("I will remind you at 09:00 on ") and set_at.endswith(": call the vet")
+    [task] = [
+        each for each in (await small.get("/v1/tasks")).json()["data"] if each["level"] == "task"
+    ]  # the same one
+    assert (task["day"], task["archetype"]) == (TOMORROW.isoformat(), "model")
+
+    assert await told(small, name, "I need a reminder") == "What shall I remind you of, and when?"
+    assert (await told(small, name, "feed the cat")).startswith("On your list: Feed the cat. When")
+    assert (await told(small, name, "tomorrow at 3")).startswith("At what hour is “tomorrow at 3”?")
+    assert (await told(small, name, "in the afternoon")).startswith("I will remind you at 15:00 on ")
+
+    assert (await told(small, name, "set a timer")).startswith("How long")
+    assert (await told(small, name, "10 minutes")).startswith("The timer ends at ")
+    assert (await told(small, name, "remind me every day at 8 to stretch")).startswith(
+        "A reminder comes once"
+    )
+
+
+async def test_a_change_of_subject_answers_no_question(small: Client) -> None:
+    name = await start(small)
+    await told(small, name, "set an alarm")
+    assert await told(small, name, "who made Befunge?") == "It is fine."
+    assert await told(small, name, "never mind") == "It is fine."
+    assert await titles(small) == []
+
+
+async def test_an_alarm_is_taken_off(small: Client) -> None:
+    name = await start(small)
+    assert (await told(small, name, "set an alarm for 6:15 am")).startswith("The alarm will go off at 06:15")
+    assert await told(small, name, "cancel my alarm") == "Taken off your list: Alarm"
+    [run] = (await small.get("/v1/runs")).json()["data"]
+    assert run["state"] == "cancelled"
+
+
+async def test_it_is_told_in_vietnamese(small: Client) -> None:
+    name = await start(small)
+    assert await told(small, name, "thêm mua gạo vào danh sách") == "Đã thêm vào danh sách: Mua gạo"
+    assert (await told(small, name, "nhắc mình gọi cho mẹ lúc 9 giờ sáng mai")).startswith(
+        "Sẽ nhắc lúc 09:00"
+    )
+
+
+async def test_a_larger_model_is_told_what_was_done(client: Client, inference: ScriptedInference) -> None:
+    name = await start(client)
+    assert await told(client, name, "add buy stamps to my list") == "It is fine."
+    [call] = [each for each in inference.calls if each.lane == "interactive"]
+    assert "What was just done for the user's message:\nOn your list: Buy stamps" in text_of(call)
+    assert await titles(client) == ["Buy stamps"]
+
+
+async def test_the_list_of_a_channel_is_left_alone(small: Client) -> None:
+    name = await start(small, kind="channel")
+    await say(small, name, "add buy stamps to my list", speaker="ana")
+    assert await titles(small) == []
