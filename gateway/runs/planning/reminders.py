@@ -12,17 +12,21 @@ from gateway.runs.planning.when import DAY, SPAN, TIME
 Kind = Literal["reminder", "alarm", "timer"]
 
 _MAKE = (
-    r"(?:(?:set|create|make|add|put|start|schedule|have|get|give|need|want|arrange|begin|run|place|use|activate)"
-    r"(?: (?:me|us|up|on|in|my|an?|the|another|new|one))*\s+)?"
+    r"(?:(?:set(?:ting)?|create|make|add|put|start|schedule|have|get|give|need|want|arrange|begin|run|place|use|activate|"
+    r"initiate|turn|play|provide|request|enable)(?: (?:me|us|up|on|in|my|an?|the|another|brand|new|one|two|both))*\s+)?"
 )
 # What people put before a request.
 WISH = re.compile(
     r"(?:(?:hey|hi|hello|ok|okay|so|and|please|pls|plz|kindly|now|also|just|then|can (?:you|u)|could (?:you|u)|"
-    r"would you(?: mind)?|will you|go ahead and|let['’]?s|"
+    r"would you(?: mind)?|will you|(?:can|could|may|shall) (?:i|we)|we (?:can|could|should|need to)|maybe|"
+    r"go ahead and|let['’]?s|do me a favor(?: and)?|hurry up(?: and)?|how about|may i suggest|you need to|if you could|"
+    r"help(?: me)?(?: to)?(?= (?:set|add|remind|create|make))|remember to(?= (?:remind|set))|assist me by|"
+    r"i (?:must|wish(?: to)?)|i(?:['’]?ve)? got to|"
     r"i(?:['’]?d| would) (?:really )?like(?: (?:for )?you)?(?: to)?(?: have)?|"
     r"i(?:['’]?ll| will| shall)(?: need)?(?: you)?(?: to)?|"
-    r"i (?:really )?(?:need|want|wanna|gotta)(?: you)?(?: to)?(?: have)?|i have to|"
-    r"(?:do not|don['’]?t) forget to(?= (?:set|make|create|add|put))|make sure (?:to|you)|be sure to|"
+    r"i (?:really )?(?:need|want|wanna|gotta|want for)(?: you)?(?: to)?(?: have)?|i have to|"
+    r"(?:do not|don['’]?t) forget to(?= (?:set|make|create|add|put))|"
+    r"make sure(?: to| you)?(?= (?:set|remind|my|the|an?)\b)|be sure to|"
     r"hãy|làm ơn|vui lòng|giúp (?:tôi|mình|em|anh|chị)|nhờ)\b[\s,]*)+",
     re.I,
 )
@@ -46,14 +50,16 @@ _FORMS: tuple[tuple[Kind, str], ...] = (
         "timer",
         r"(?:tell|notify|alert) me (?:when|after|once)(?:\s+(?:have|has|is|are)\s+(?:passed|over|up|gone))",
     ),
+    ("timer", r"let me know"),
     ("timer", r"(?:hẹn giờ|bấm giờ|đếm ngược)"),
     (
         "alarm",
         rf"{_MAKE}(?:(?:an?|the|my|another|new)\s+)*alarms?(?:\s+clock)?"
-        r"(?:\s+(?:set|on|up|for|to|go(?:es)? off|goes|ring|sound|wake me(?: up)?|please))*"
+        r"(?:\s+(?:is|be|set|on|up|for|to|go(?:es)? off|goes|ring|sound|wake me(?: up)?|please))*"
         r"(?:\s+(?:for|to|called|named|labell?ed|about)\s+(?P<text>.+))?",
     ),
     ("alarm", r"(?:wake|get) me(?:\s+up)?(?:\s+(?:for|to|so)\s+(?P<text>.+))?|help me (?:to )?get up"),
+    ("alarm", r"be woken(?: up)?|ring (?:me|my phone)"),
     ("alarm", rf"(?:đặt |cài |hẹn )?báo thức|(?:đánh thức|gọi) {_ME_VI} dậy"),
     (
         "reminder",
@@ -62,7 +68,8 @@ _FORMS: tuple[tuple[Kind, str], ...] = (
     ),
     ("reminder", rf"(?:remind|ping|nudge|alert) me(?: of it)?(?:{_ABOUT}(?!{_QUESTION})(?P<text>.+))?"),
     ("reminder", rf"(?:don['’]?t|do not|dont) let me forget(?:{_ABOUT}(?P<text>.+))?"),
-    ("reminder", rf"be reminded(?:{_ABOUT}(?P<text>.+))?"),
+    ("reminder", r"tell me to (?P<text>.+)"),
+    ("reminder", rf"be (?:reminded|notified)(?:{_ABOUT}(?P<text>.+))?"),
     (
         "reminder",
         r"(?:(?:to|that)\s+)?(?!(?:do|don['’]?t|not|never|you|he|she|they|it|this|that|who|what|why|how|when)\b)"
@@ -105,13 +112,16 @@ def reminder_in(text: str) -> Reminder | None:
     is_timer = bool(_TIMER.search(plain))
     if _RECALLS.match(plain):
         return None
-    times = list((_SPAN if is_timer else _TIME).finditer(plain))
+    times = list(_SPAN.finditer(plain)) if is_timer else []
+    times = times or list(_TIME.finditer(plain))
     for chosen in [*_choices(times), []]:
         rest, time = _plain(_without(plain, chosen)), _joined([match["time"] for match in chosen])
         for kind, words in _WORDINGS:
             match = words.fullmatch(rest)
             if match is None:
                 continue
+            if rest.lower().startswith(("tell me to", "let me know")) and not time:
+                return None
             about = (match.groupdict().get("text") or "").strip(" ,.")
             if kind == "alarm" and _MORNING.fullmatch(time):
                 time = f"{time} am" if "wake" in rest.lower() or "get" in rest.lower() else time
@@ -129,6 +139,7 @@ def reminders_in(text: str) -> list[Reminder]:
         return [one]
     plain = _plain(text)
     parts = [reminder_in(part) for part in _PARTS.split(plain)]
+    plain = _ANOTHER.sub(" and ", _ONE_OF.sub(" for", plain))
     two = _TWO_TIMES.search(plain)
     if len(parts) < 2 and two is not None:
         first, second = two["first"], two["second"]
@@ -142,21 +153,30 @@ _PARTS = re.compile(
     r"(?=(?:(?:an?|the|another|one)\s+)?(?:other\s+)?(?:alarm|timer|reminder)|(?:remind|wake) me\b|nhắc\b)",
     re.I,
 )
+# "An alarm for 9 am and another one for 11 am", "two alarms, one at 9 and the next at 11".
+_ANOTHER = re.compile(
+    r",?\s+and\s+(?:another|one|an?|an?\s+second|the\s+(?:next|other|second))(?:\s+(?:one|alarm))?"
+    r"(?:\s+(?:set|to\s+go\s+off))*\s+(?:for|at)\b",
+    re.I,
+)
+_ONE_OF = re.compile(r",?\s+one\s+(?:for|at)\b", re.I)
 _TWO_TIMES = re.compile(
     TIME.replace("?P<time>", "?P<first>") + r"\s+(?:and|và)\s+" + TIME.replace("?P<time>", "?P<second>"), re.I
 )
 _KEYWORD = re.compile(
     r"\b(?:remind(?:ers?|ed)?|alarms?|timers?|countdown|count(?:ing)?(?: me)? down|wake me|get me up|get up|ping me|"
-    r"nudge me|alert me|let me forget|tell me (?:when|after|once)|nhắc|nhac|báo thức|hẹn giờ|bấm giờ|đếm ngược|"
+    r"nudge me|alert me|let me forget|let me know (?:in|after)|tell me (?:to|when|after|once)|be woken|be notified|"
+    r"ring (?:me|my phone)|nhắc|nhac|báo thức|hẹn giờ|bấm giờ|đếm ngược|"
     r"đánh thức|dậy)\b",
     re.I,
 )
 _VIETNAMESE = re.compile(r"\b(?:báo thức|hẹn giờ|bấm giờ|đếm ngược|đánh thức|nhắc|nhac|dậy)\b", re.I)
 _TIMER = re.compile(
-    r"\b(?:timer|countdown|count(?:ing)?(?: me)? down|tell me (?:when|after|once)|hẹn giờ|bấm giờ|đếm ngược)\b",
+    r"\b(?:timers?|countdown|count(?:ing)?(?: me)? down|tell me (?:when|after|once)|let me know in|"
+    r"hẹn giờ|bấm giờ|đếm ngược)\b",
     re.I,
 )
-_RECALLS = re.compile(r"remind me (?:again )?of (?!it\b)", re.I)
+_RECALLS = re.compile(r"remind me (?:again )?of (?!(?:it|this|that|something)\b)", re.I)
 _MORNING = re.compile(r"(?:.*\s)?(?:at\s+)?(?:[4-9]|1[01]|four|five|six|seven|eight|nine|ten|eleven)", re.I)
 
 

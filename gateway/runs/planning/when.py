@@ -183,9 +183,7 @@ def _on(day: str, found: datetime, now: datetime) -> datetime:
     last = day.split()[-1]
     if last == "mai" or re.fullmatch(_TOMORROW, last):
         return found + timedelta(days=1)
-    if (
-        weekday := next((number for number, name in enumerate(_DAYS) if name.startswith(last)), None)
-    ) is not None:
+    if (weekday := _day_number(last)) is not None:
         ahead = (weekday - now.weekday()) % 7
         return found + timedelta(days=ahead or (0 if found >= now else 7))
     if (weekday := next((number for number, name in enumerate(_DAYS_VI) if name in day), None)) is not None:
@@ -204,6 +202,10 @@ def _on(day: str, found: datetime, now: datetime) -> datetime:
         date = datetime.fromisoformat(last)
         return found.replace(year=date.year, month=date.month, day=date.day)
     return found
+
+
+def _day_number(name: str) -> int | None:
+    return next((number for number, day in enumerate(_DAYS) if day.startswith(name)), None)
 
 
 def _next_nth(number: int, found: datetime, now: datetime) -> datetime:
@@ -267,6 +269,10 @@ def day_meant(text: str, now: datetime) -> date | None:
         if max(month, day) <= 12 and month != day:
             return None  # either may be the month
         written = f"{_MONTHS[month - 1]} {day}" if month <= 12 else f"{_MONTHS[day - 1]} {month}"
+    of_week = re.fullmatch(r"next week on (\w+day)|(\w+day) of next week", written)
+    if of_week and (weekday := _day_number(of_week[1] or of_week[2])) is not None:
+        return now.date() + timedelta(days=7 - now.weekday() + weekday)
+    written = re.sub(r"^(?:on )?(?:\w+day|today),? (?=the \d)", "", written)
     if nth := re.fullmatch(
         r"(?:on )?(?:next month on the (\d{1,2})\w\w|the (\d{1,2})\w\w of next month)", written
     ):

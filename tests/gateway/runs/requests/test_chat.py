@@ -83,7 +83,11 @@ async def test_a_reminder_comes_at_its_time(small: Client) -> None:
         return [text for text in await notices(small) if text == "Reminder: turn the oven off"]
 
     await until(came)
-    assert await titles(small, "done") == ["Turn the oven off"]
+
+    async def done() -> bool:
+        return await titles(small, "done") == ["Turn the oven off"]
+
+    await until(done)
 
 
 async def test_what_is_lacking_is_asked_for(small: Client) -> None:
