@@ -72,7 +72,7 @@ _FORMS: tuple[tuple[Kind, str], ...] = (
     ("reminder", rf"be (?:reminded|notified)(?:{_ABOUT}(?P<text>.+))?"),
     (
         "reminder",
-        r"(?:(?:to|that)\s+)?(?!(?:do|don['’]?t|not|never|you|he|she|they|it|this|that|who|what|why|how|when)\b)"
+        r"(?:(?:to|that|(?:i\s+)?(?:need|have|got|must)(?:\s+to)?)\s+)?(?!(?:do|don['’]?t|not|never|you|he|she|they|it|this|that|who|what|why|how|when)\b)"
         r"(?P<text>.+?),?\s+(?:(?:so|and)\s+)?(?:(?:please|pls|can you)\s+)*(?:remind me|ping me)"
         r"(?:\s+(?:about|of|to do) (?:it|that))?",
     ),
@@ -112,8 +112,8 @@ def reminder_in(text: str) -> Reminder | None:
     is_timer = bool(_TIMER.search(plain))
     if _RECALLS.match(plain):
         return None
-    times = list(_SPAN.finditer(plain)) if is_timer else []
-    times = times or list(_TIME.finditer(plain))
+    spans = list(_SPAN.finditer(plain)) if is_timer else []
+    times = spans or list(_TIME.finditer(plain))
     for chosen in [*_choices(times), []]:
         rest, time = _plain(_without(plain, chosen)), _joined([match["time"] for match in chosen])
         for kind, words in _WORDINGS:
@@ -127,6 +127,7 @@ def reminder_in(text: str) -> Reminder | None:
                 time = f"{time} am" if "wake" in rest.lower() or "get" in rest.lower() else time
             if kind != "reminder" and _TIME.search(about):
                 return None  # several
+            time = f"in {time}" if spans and time else time
             vietnamese = bool(_VIETNAMESE.search(plain))
             text = "" if _VAGUE.fullmatch(about) else about
             return Reminder(kind=kind, time=time, text=text, vietnamese=vietnamese)

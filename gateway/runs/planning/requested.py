@@ -13,7 +13,7 @@ def named(reminder: Reminder) -> str:
     if reminder.text or reminder.kind == "reminder":
         return reminder.text
     name = _NAMES[reminder.kind][reminder.vietnamese]
-    return f"{name}: {reminder.time}" if reminder.kind == "timer" else name
+    return f"{name}: {reminder.time.removeprefix('in ')}" if reminder.kind == "timer" else name
 
 
 def titles_of(request: ListRequest) -> list[str]:

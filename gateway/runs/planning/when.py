@@ -34,6 +34,7 @@ _UNITS = {
     }.items()
     for word in words.split()
 }
+_HOURS_OF_CLOCK = ("h", "giờ", "gio")
 _DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _TOMORROW = r"(?:tomorrow|tommorow|tomorow|tomorro|tmrw|tmr|tmw)\b"
 _SPOKEN = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
@@ -156,6 +157,8 @@ def _after(text: str, now: datetime) -> datetime | None:
     if match["half"]:
         return now + timedelta(minutes=30)
     count, unit = match["count"].lower(), match["unit"].lower()
+    if unit in _HOURS_OF_CLOCK and text.lower() == f"{count}{text[len(count) : -len(unit)]}{unit}":
+        return None  # "7 giờ" and "7h" are hours of the day, "in 7h" is not
     number = (
         int(count) if count.isdigit() else sum(_NUMBERS.get(word) or _TENS[word] for word in _words(count))
     )

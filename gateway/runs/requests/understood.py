@@ -127,5 +127,6 @@ def _completed(reminder: Reminder, answer: str, *, repeats: bool) -> Reminder | 
     if rest and reminder.text:
         return None
     day = _DAY.search(reminder.time)
-    time = found["time"] if day is None or _DAY.search(found["time"]) else f"{day[0]} {found['time']}"
+    span = f"in {found['time']}" if reminder.kind == "timer" else found["time"]
+    time = span if day is None or _DAY.search(found["time"]) else f"{day[0]} {found['time']}"
     return msgspec.structs.replace(reminder, time=time, text=reminder.text or rest)

@@ -23,10 +23,10 @@ from gateway.runs.planning.reminders import reminder_in, reminders_in
         ("wake me at 7 tomorrow", "alarm", "at 7 tomorrow", ""),
         ("wake me up at 6", "alarm", "at 6 am", ""),
         ("đặt báo thức 6 giờ sáng mai", "alarm", "6 giờ sáng mai", ""),
-        ("set a 25-minute timer", "timer", "25-minute", ""),
-        ("start counting down from ninety seconds", "timer", "ninety seconds", ""),
-        ("tell me when two hours have passed", "timer", "two hours", ""),
-        ("start a timer for the eggs, 7 minutes", "timer", "7 minutes", "the eggs"),
+        ("set a 25-minute timer", "timer", "in 25-minute", ""),
+        ("start counting down from ninety seconds", "timer", "in ninety seconds", ""),
+        ("tell me when two hours have passed", "timer", "in two hours", ""),
+        ("start a timer for the eggs, 7 minutes", "timer", "in 7 minutes", "the eggs"),
     ],
 )
 def test_a_reminder_is_read(text: str, kind: str, time: str, about: str) -> None:

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from gateway.base.errors import InvalidRequestError
-from gateway.runs.planning.when import moment
+from gateway.runs.planning.when import day_meant, moment
 from gateway.runs.planning.words import items_of_words
 from gateway.runs.tool import Toolbox
 from tests.gateway.runs.planning.conftest import KNOWN
@@ -32,6 +32,19 @@ NOW = datetime(2026, 11, 23, 14, 30, tzinfo=ZoneInfo("Europe/Helsinki"))
         ("in two minutes", NOW + timedelta(minutes=2)),
         ("half an hour", NOW + timedelta(minutes=30)),
         ("on Friday at 9", NOW.replace(day=27, hour=9, minute=0)),
+        ("18 giờ", NOW.replace(hour=18, minute=0)),
+        ("18h", NOW.replace(hour=18, minute=0)),
+        ("in 2h", NOW + timedelta(hours=2)),
+        ("2 giờ nữa", NOW + timedelta(hours=2)),
+        ("twenty five minutes from now", NOW + timedelta(minutes=25)),
+        ("eight thirty in the morning tomorrow", NOW.replace(day=24, hour=8, minute=30)),
+        ("tomorrow morning at 5", NOW.replace(day=24, hour=5, minute=0)),
+        ("tmrw 8am", NOW.replace(day=24, hour=8, minute=0)),
+        ("tuesday 930", NOW.replace(day=24, hour=9, minute=30)),
+        ("noon on Friday", NOW.replace(day=27, hour=12, minute=0)),
+        ("7h toi nay", NOW.replace(hour=19, minute=0)),
+        ("11 giờ trưa mai", NOW.replace(day=24, hour=11, minute=0)),
+        ("the 3rd at 9", NOW.replace(month=12, day=3, hour=9, minute=0)),
         ("tonight at 8", NOW.replace(hour=20, minute=0)),
         ("noon", NOW.replace(day=24, hour=12, minute=0)),
         ("10 phút nữa", NOW + timedelta(minutes=10)),
@@ -48,6 +61,28 @@ NOW = datetime(2026, 11, 23, 14, 30, tzinfo=ZoneInfo("Europe/Helsinki"))
 )
 def test_a_time_is_a_moment(text: str, expected: datetime) -> None:
     assert moment(text, NOW) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("tomorrow", "2026-11-24"),
+        ("the 3rd", "2026-12-03"),
+        ("5/13", "2027-05-13"),
+        ("13/5", "2027-05-13"),
+        ("next month on the 5th", "2026-12-05"),
+        ("wednesday of next week", "2026-12-02"),
+        ("friday the 4th", "2026-12-04"),
+        ("saturday morning", "2026-11-28"),
+        ("thứ hai tuần sau", "2026-11-30"),
+        ("4/5", None),
+        ("30 february", None),
+        ("one day", None),
+    ],
+)
+def test_a_day_is_a_date(text: str, expected: str | None) -> None:
+    found = day_meant(text, NOW)
+    assert (found.isoformat() if found else None) == expected
 
 
 @pytest.mark.parametrize(
