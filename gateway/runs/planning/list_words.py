@@ -37,7 +37,8 @@ _DAYS = rf"(?:,? (?:(?:for|on|of|at) )?(?:the (?:date (?:of )?)?)?(?P<day>{SOME_
 # What people say behind it, which changes nothing.
 _END = (
     r"(?:,? (?:as well|too|again|now|right (?:now|away)|at the moment|currently|already|out loud|please|"
-    r"(?:(?:be)?cause|cuz|as|since|so) .+|(?:if|unless) .*\b(?:on|in) (?:it|there|my (?:\w+ )?list)(?: already)?|"
+    r"yet|if i haven['’]?t(?: already)?|(?:(?:be)?cause|cuz|as|since|so) .+|"
+    r"(?:if|unless) .*\b(?:on|in) (?:it|there|my (?:\w+ )?list)(?: already)?|"
     r"if (?:it|they)(?:['’]?s|['’]re| is| are)(?: not|n['’]t)(?: already)?(?: there| on there)?|"
     r"i(?:['’]m| am) .*\bout\b.*|i (?:just|ran) .+))*"
 )
@@ -67,13 +68,19 @@ FORMS: tuple[tuple[Op, str], ...] = (
     ("clear", rf"(?:clear|empty|wipe|erase|delete|reset|blank|flush|clean|trash)(?: out| off)? {LIST}{_DAYS}?"),
     ("clear", rf"{TAKE}(?: out| off)? {_ALL} {_FROM} {LIST}{_DAYS}?"),
     ("clear", rf"empty(?: out)? {_ALL} {_FROM} {LIST}{_DAYS}?"),
+    (
+        "clear",
+        rf"{TAKE}(?: out| off)? (?:all|any|every)(?: (?:of|my|the))* (?:calendar )?"
+        rf"{_THINGS}{_DAYS}(?: {_FROM} {LIST})?",
+    ),
     ("clear", rf"make {LIST} (?:blank|empty|clear)"),
     ("clear", rf"(?:xóa|xoá|xoa) (?:hết|sạch|tất cả|toàn bộ)(?: (?:việc|mọi thứ))?(?: (?:trong|khỏi))? (?:{LIST_VI})"),
     (
         "has",
         r"(?:(?:check|see|look|tell me|let me know|confirm|make sure|i need to know|i want to know)"
         r"(?: (?:on )?(?:my|the) .*?list)? ?(?:if|whether|that|to see (?:if|whether)) |is |are |will |does |"
-        r"do i have |have i(?: got)? |did i (?:remember to )?(?:put|add|write|have|include|jot down|list|create) )"
+        r"do i have |have i(?: got)? |did i (?:remember to )?"
+        r"(?:put|add|write|have|include|jot down|list|create|mark|note|set) )"
         rf"(?:there )?(?P<what>.+?)(?: is| are| be)?(?: already)?(?: listed| included| noted)? {_ON} {LIST}{_DAYS}?"
         r"(?P<add>(?:,| and)? .*\badd\b.*)?",
     ),
@@ -129,8 +136,10 @@ FORMS: tuple[tuple[Op, str], ...] = (
     ("add", rf"{PUT}(?: down| in)? {_THING}(?: down)? {_ON} {LIST}{_DAYS}?"),
     (
         "add",
-        r"i(?: (?:need(?: to)?(?: (?:do|get|buy))?|ran out of|(?:have|want) to)|['’]m (?:all )?out of| am out of) "
-        rf"{_THING},? (?:so|and) (?:please )?(?:add|put) (?:it|that|them|those|some) {_ON} {LIST}",
+        r"i(?: (?:need(?: to)?(?: (?:do|get|buy))?|ran out of|(?:have|want) to(?: (?:get|buy|do))?)|"
+        r"['’]d like(?: to(?: (?:get|buy|do))?)?|['’]m (?:all )?out of| am out of) "
+        rf"{_THING}(?: while .+)?(?:,? (?:so|and)|[;,]) (?:please )?(?:add|put) "
+        rf"(?:it|that|them|those|some) {_ON} {LIST}",
     ),
     (
         "add",
@@ -152,7 +161,7 @@ SHOWN = re.compile(
     r"(?:what|what['’]?s|whats|which|is|are|was|were|am|on|in|do|did|does|have|has|had|got|i|i['’]ve|you|me|my|of|all|"
     r"the|thee|a|an|any|anything|everything|something|things?|items?|tasks?|chores?|points?|stuff|events?|entries|each|"
     r"appointments?|meetings?|reminders?|alarms?|timers?|show|showing|list|read|tell|give|repeat|say|speak|name|recite|"
-    r"iterate|describe|check|display|state|inform|hear|see|view|know|find|pull|bring|go|walk|run|look|looking|open|let|"
+    r"iterate|describe|check|display|state|inform|hear|see|view|know|find|play|retrieve|confirm|refresh|memory|pull|bring|go|walk|run|look|looking|open|let|"
     r"get|through|over|up|off|out|loud|aloud|back|again|to|for|at|from|with|and|that|those|these|they|them|it|there|"
     r"currently|now|right|moment|far|so|still|left|yet|else|pending|remaining|waiting|due|planned|scheduled|going|"
     r"happening|coming|want|wanted|wants|need|needed|like|will|would|be|can|could|looks?|says?|said|included?|put|added|"
@@ -163,7 +172,7 @@ SHOWN = re.compile(
     re.I,
 )
 ASKS = re.compile(
-    r"\b(?:what|what['’]?s|whats|which|show|list|read|tell|give|repeat|say|speak|name|recite|iterate|describe|check|"
+    r"\b(?:what|what['’]?s|whats|which|show|list|read|tell|give|repeat|say|speak|name|recite|iterate|describe|check|play|retrieve|confirm|refresh|"
     r"display|state|inform|hear|see|view|go (?:back )?(?:through|over)|walk|run|do i have|have i|is there|are there|"
     r"did i|remind|pull up|bring up|look|anything|how (?:much|long|many|is)|know|want my|is my)\b",
     re.I,
@@ -172,6 +181,7 @@ ASKS = re.compile(
 OPEN = re.compile(
     r"\bwhat(?: all| else)?(?:['’]s| is| are| am| do| did| have| was| were)?\b.*\b"
     r"(?:(?:have|need|supposed|got|left) to (?:do|be doing)|planned|scheduled|i have going on|to remember|due)\b|"
+    r"\bwhat (?:must|should) i do\b|\bwhat .*\bremind me of\b|\bitems i want to remember\b|"
     r"\bwhat (?:am i|do i) .*\bdo(?:ing)?\b|\bwhat['’]?s happening on\b|\bwhat\b.*\blooks? like\b|"
     r"\bwhat tasks (?:do|have|am) i\b|\bthings (?:that )?i have for\b|"
     r"\b(?:do|have) i (?:have |got )?(?:any|anything|an?)\b.*(?:appointments?|meetings?|events?|scheduled|"

@@ -21,10 +21,16 @@ from gateway.runs.planning.list_words import (
 from gateway.runs.planning.reminders import WISH
 
 _DAY = re.compile(rf"\b(?:(?:for|on|of) )?(?P<day>{SOME_DAY})\b", re.I)
-_OF_YOU = re.compile(r"\b(?:(?:do|did|have|are|were) you|your|you (?:complete|do|have))\b", re.I)
+_OF_YOU = re.compile(
+    r"(?!.*\bremind me\b).*\b(?:(?:do|did|have|are|were) you|your|you (?:complete|do|have))\b", re.I
+)
+_PUT_OR_TAKEN = re.compile(rf"(?:add|put|{TAKE})\b", re.I)
+_WEEK = re.compile(r"(?:next|this) (?:week|month|year|weekend)", re.I)
 _REMINDERS = re.compile(r"\b(?:reminders?|alarms?|timers?|remember)\b", re.I)
 _PARTS = re.compile(
-    rf"\s*(?:,|;|\.)?\s+(?:and|then|also|và|rồi)\s+(?:also |then )?(?:please )?(?=(?:{PUT}|{TAKE})\b)", re.I
+    rf"\s*(?:,|;|\.)?\s+(?:and|then|also|và|rồi)\s+(?:also |then |while you['’]re at it,? )?"
+    rf"(?:please )?(?=(?:{PUT}|{TAKE})\b)",
+    re.I,
 )
 _ITEMS = re.compile(r"\s*,\s*(?:and |và )?|\s+(?:and|và|với|&)\s+", re.I)
 _FEW_WORDS = 3
@@ -32,6 +38,7 @@ _POLITE = re.compile(
     r"(?:[\s,.!?]+(?:please|pls|plz|thanks|thank you|thx|for me|will you|nhé|nha|ạ|với|giùm|giúp))*[\s,.!?]*$",
     re.I,
 )
+_SENTENCES = re.compile(r"[;!?]|\.\s")
 _VAGUE = re.compile(
     r"(?:it|that|this|them|these|those|something|some ?things?|one|"
     r"(?:an? )?(?:new )?(?:items?|tasks?|things?|events?))",
@@ -42,7 +49,8 @@ _VAGUE = re.compile(
 _INTRODUCED = re.compile(
     r"(?:(?:remember|task) to|reminder (?:to|for|about|of)|the task (?:of|to)|"
     r"an? (?:task|todo|to-do|reminder) (?:to|for|of)|"
-    r"(?:i|we) (?:have|put|added|need|want))\s+",
+    r"(?:i|we) (?:have|put|added|need|want)|(?:told|asked) you to (?:add|put)|(?:already )?(?:got|added|put)|"
+    r"gotten around to (?:adding|putting))\s+",
     re.I,
 )
 
@@ -69,9 +77,11 @@ def list_requests(text: str) -> list[ListRequest]:
     if whole and (whole.adds or whole.op == "show" or not _PARTS.search(plain)):
         return [whole]
     found: list[ListRequest] = []
-    for part in _PARTS.split(plain):
-        request = _request(_bare(part), part)
-        if request is None and found:  # "… and put papayas on it", "… and add carrots"
+    parts = _PARTS.split(plain)
+    of_list = [_request(_bare(part), part) for part in parts]
+    for part, request in zip(parts, of_list, strict=True):
+        if request is None and any(of_list) and _PUT_OR_TAKEN.match(_bare(part)):
+            # "… and put papayas on it", "… and add carrots", "remove milk and …"
             again = re.sub(r"\s+(?:on|to|from|off)\s+(?:it|there|that)$", "", _bare(part))
             way = "off" if re.match(TAKE, again, re.I) else "on"
             request = _request(f"{again} {way} my list", "")
@@ -106,11 +116,15 @@ def _request(plain: str, said: str) -> ListRequest | None:
         if match is None:
             continue
         groups = match.groupdict()
-        what = _INTRODUCED.sub("", groups.get("what") or "")
+        what, day = _INTRODUCED.sub("", groups.get("what") or ""), groups.get("day") or ""
+        if _SENTENCES.search(what):
+            continue
+        if op in ("has", "show") and _WEEK.fullmatch(day):
+            day = ""
         return ListRequest(
             op=op,
             what="" if _VAGUE.fullmatch(what.strip()) else _unquoted(what.strip(" ,.:")),
-            day=groups.get("day") or _day_within(what, plain),
+            day=day or _day_within(what, plain),
             adds=bool(groups.get("add")),
             of_calendar=_is_calendar(plain),
             of_shopping=bool(re.search(r"\b(?:shopping|grocer(?:y|ies)|mua sắm|đi chợ|mua)\b", plain, re.I)),
@@ -146,7 +160,7 @@ def _shown(plain: str) -> ListRequest | None:
     if re.search(r"\blooks? like\b", plain, re.I) and day is None and not LISTED.search(plain):
         return None
     rest = plain[: day.start()] + " " + plain[day.end() :] if day else plain
-    words = re.findall(r"[\w'’-]+", LISTED.sub(" ", rest))
+    words = re.findall(r"\w[\w'’-]*", re.sub(r"['’]s\b", "", LISTED.sub(" ", rest)))
     if not all(SHOWN.fullmatch(word) for word in words):
         return None
     return ListRequest(

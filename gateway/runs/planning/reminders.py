@@ -20,18 +20,19 @@ WISH = re.compile(
     r"(?:(?:hey|hi|hello|ok|okay|so|and|please|pls|plz|kindly|now|also|just|then|can (?:you|u)|could (?:you|u)|"
     r"would you(?: mind)?|will you|(?:can|could|may|shall) (?:i|we)|we (?:can|could|should|need to)|maybe|"
     r"go ahead and|let['’]?s|do me a favor(?: and)?|hurry up(?: and)?|how about|may i suggest|you need to|if you could|"
+    r"you (?:can|may|should)|i(?:['’]?d| would) love to|is it possible to|are you able to|"
     r"help(?: me)?(?: to)?(?= (?:set|add|remind|create|make))|remember to(?= (?:remind|set))|assist me by|"
     r"i (?:must|wish(?: to)?)|i(?:['’]?ve)? got to|"
     r"i(?:['’]?d| would) (?:really )?like(?: (?:for )?you)?(?: to)?(?: have)?|"
     r"i(?:['’]?ll| will| shall)(?: need)?(?: you)?(?: to)?|"
     r"i (?:really )?(?:need|want|wanna|gotta|want for)(?: you)?(?: to)?(?: have)?|i have to|"
     r"(?:do not|don['’]?t) forget to(?= (?:set|make|create|add|put))|"
-    r"make sure(?: to| you)?(?= (?:set|remind|my|the|an?)\b)|be sure to|"
+    r"make sure(?: to| you)?(?= (?:set|remind|add|put|take|remove|my|the|an?)\b)|be sure to|"
     r"hãy|làm ơn|vui lòng|giúp (?:tôi|mình|em|anh|chị)|nhờ)\b[\s,]*)+",
     re.I,
 )
 _POLITE_END = re.compile(
-    r"(?:[\s,.!?]+(?:please|pls|plz|thanks|thank you|thx|for me|will you|would you|can you|ok|okay|"
+    r"(?:[\s,.!?]+(?:please|pls|plz|thanks|thank you|thx|for me|will you|would you|can you|ok|okay|now|right now|"
     r"nhé|nha|ạ|với|(?:giùm|dùm|hộ|giúp)(?: (?:tôi|mình))?))*[\s.,!?\"]*$",
     re.I,
 )
@@ -42,7 +43,8 @@ _ABOUT = r"(?:\s*,?\s*(?:to|that|about|of|for|:|là|rằng|việc)\s+|\s*:\s*|\s
 _FORMS: tuple[tuple[Kind, str], ...] = (
     (
         "timer",
-        rf"{_MAKE}(?:(?:an?|the|my|another|new)\s+)*(?:timers?|countdown)(?:\s+(?:set|going|started|on|please))*"
+        rf"{_MAKE}(?:(?:an?|the|my|another|new)\s+)*(?:timers?|countdown)"
+        r"(?:\s+(?:to be|be|set|going|started|on|please))*"
         r"(?:\s+(?:for|to|called|named)(?:\s+(?P<text>.+))?)?",
     ),
     ("timer", r"(?:(?:start|begin|do)(?:\s+an?)?\s+)?(?:counting|count)(?:\s+me)?\s*down"),
@@ -55,10 +57,11 @@ _FORMS: tuple[tuple[Kind, str], ...] = (
     (
         "alarm",
         rf"{_MAKE}(?:(?:an?|the|my|another|new)\s+)*alarms?(?:\s+clock)?"
-        r"(?:\s+(?:is|be|set|on|up|for|to|go(?:es)? off|goes|ring|sound|wake me(?: up)?|please))*"
+        r"(?:\s+(?:is|to be|be|set|on|up|for|to|go(?:es)? off|goes|ring|sound|wake me(?: up)?|please))*"
         r"(?:\s+(?:for|to|called|named|labell?ed|about)\s+(?P<text>.+))?",
     ),
     ("alarm", r"(?:wake|get) me(?:\s+up)?(?:\s+(?:for|to|so)\s+(?P<text>.+))?|help me (?:to )?get up"),
+    ("alarm", r"(?:wake|get) me(?:\s+up)? with an alarm"),
     ("alarm", r"be woken(?: up)?|ring (?:me|my phone)"),
     ("alarm", rf"(?:đặt |cài |hẹn )?báo thức|(?:đánh thức|gọi) {_ME_VI} dậy"),
     (
@@ -67,7 +70,11 @@ _FORMS: tuple[tuple[Kind, str], ...] = (
         rf"(?:{_ABOUT}(?P<text>.+))?",
     ),
     ("reminder", rf"(?:remind|ping|nudge|alert) me(?: of it)?(?:{_ABOUT}(?!{_QUESTION})(?P<text>.+))?"),
-    ("reminder", rf"(?:don['’]?t|do not|dont) let me forget(?:{_ABOUT}(?P<text>.+))?"),
+    ("reminder", r"help me (?:to )?remember to (?P<text>.+)"),
+    (
+        "reminder",
+        rf"(?:i )?(?:don['’]?t|do not|dont) (?:let me|want to|wanna) forget(?:{_ABOUT}(?P<text>.+))?",
+    ),
     ("reminder", r"tell me to (?P<text>.+)"),
     ("reminder", rf"be (?:reminded|notified)(?:{_ABOUT}(?P<text>.+))?"),
     (
@@ -85,11 +92,12 @@ _WORDINGS = tuple((kind, re.compile(words, re.I | re.S)) for kind, words in _FOR
 # Nothing to be reminded of.
 _VAGUE = re.compile(
     r"(?:(?:to|about|of|for)\s+)?(?:it|that|this|something(?: (?:later|for me))?|some ?things?|me|again|please|later|"
-    r"(?:at )?(?:a|some) (?:later|other)? ?(?:time|date|point)|in a (?:bit|while)|soon|for me|get something done|"
+    r"(?:at )?(?:a|some) (?:later|other)? ?(?:time|date|point)|in a (?:bit|while)|soon|for me|"
+    r"(?:get|do) something(?: done)?|"
     r"(?:gì|việc) (?:đó|này))",
     re.I,
 )
-_DANGLING = re.compile(r"(?:\s*\b(?:for|at|on|by|in|from|starting|of|to go off|vào|lúc|cho))+\s*$", re.I)
+_DANGLING = re.compile(r"(?:\s*\b(?:for|at|on|by|from|starting|of|to go off|vào|lúc|cho))+\s*$", re.I)
 _TIME = re.compile(TIME, re.I)
 _SPAN = re.compile(rf"(?:(?:for|of|from|in|after|trong)\s+)?(?P<time>{SPAN})(?:\s+(?:from now|nữa))?", re.I)
 _DAY = re.compile(DAY, re.I)
@@ -122,9 +130,11 @@ def reminder_in(text: str) -> Reminder | None:
                 continue
             if rest.lower().startswith(("tell me to", "let me know")) and not time:
                 return None
-            about = (match.groupdict().get("text") or "").strip(" ,.")
+            about = _OF_REMINDING.sub("", (match.groupdict().get("text") or "").strip(" ,."))
             if kind == "alarm" and _MORNING.fullmatch(time):
                 time = f"{time} am" if "wake" in rest.lower() or "get" in rest.lower() else time
+            if kind != "reminder" and _HOUR.fullmatch(about) and _DAY.fullmatch(time):
+                about, time = "", f"{time} at {about}"  # "an alarm for 9 tomorrow"
             if kind != "reminder" and _TIME.search(about):
                 return None  # several
             time = f"in {time}" if spans and time else time
@@ -166,7 +176,8 @@ _TWO_TIMES = re.compile(
 )
 _KEYWORD = re.compile(
     r"\b(?:remind(?:ers?|ed)?|alarms?|timers?|countdown|count(?:ing)?(?: me)? down|wake me|get me up|get up|ping me|"
-    r"nudge me|alert me|let me forget|let me know (?:in|after)|tell me (?:to|when|after|once)|be woken|be notified|"
+    r"nudge me|alert me|let me forget|(?:want to|wanna) forget|help me (?:to )?remember to|let me know (?:in|after)|"
+    r"tell me (?:to|when|after|once)|be woken|be notified|"
     r"ring (?:me|my phone)|nhắc|nhac|báo thức|hẹn giờ|bấm giờ|đếm ngược|"
     r"đánh thức|dậy)\b",
     re.I,
@@ -178,6 +189,8 @@ _TIMER = re.compile(
     re.I,
 )
 _RECALLS = re.compile(r"remind me (?:again )?of (?!(?:it|this|that|something)\b)", re.I)
+_OF_REMINDING = re.compile(r"(?:alert|remind|notify|tell) me (?:(?:when|that) it['’]?s time )?to\s+", re.I)
+_HOUR = re.compile(r"\d{1,2}(?:[:.]\d\d)?", re.I)
 _MORNING = re.compile(r"(?:.*\s)?(?:at\s+)?(?:[4-9]|1[01]|four|five|six|seven|eight|nine|ten|eleven)", re.I)
 
 
