@@ -17,7 +17,8 @@ from gateway.store.db import Database
 _DOCUMENTS = (".md", ".rst", ".txt")
 # "Read the house rules" names docs/house_rules.md.
 _READING = re.compile(
-    r"\b(?:read|open|check|look (?:in|into|at|through)|see|according to|đọc|mở|xem|kiểm tra|theo)\s+"
+    r"\b(?:read|open|check|look (?:in|into|at|through)|see|according to|summari[sz]e|sum up|"
+    r"đọc|mở|xem|kiểm tra|theo|tóm tắt)\s+"
     r"(?:(?:the|our|my|this|file|tệp)\s+)*(?P<name>\w[\w-]*(?:\s+\w[\w-]*){0,2})",
     re.I,
 )

@@ -151,7 +151,8 @@ def _shown(plain: str) -> ListRequest | None:
     if SHOWN_VI.fullmatch(plain):
         return ListRequest(op="show")
     if (
-        _OF_YOU.search(plain)
+        re.match(r"(?:add|put|write)\b", plain, re.I)
+        or _OF_YOU.search(plain)
         or not ASKS.search(LISTED.sub(" ", plain))
         or not (LISTED.search(plain) or OPEN.search(plain))
     ):

@@ -63,6 +63,7 @@ def test_parts_are_requests_of_their_own() -> None:
         "I forgot to put the vet on my list",
         "what does the list of kings look like",
         "add salt to the soup, and stir",
+        "what's the best way to plan my week",
         "Write a page on Befunge and put 'send it' on my list",
     ],
 )

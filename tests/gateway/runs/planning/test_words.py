@@ -163,6 +163,28 @@ from tests.gateway.runs.planning.conftest import KNOWN
         ("tell me at 5pm who made Befunge", []),
         ("Clean up the attic and save that to my notes", []),
         ("Find out who made Befunge and add it to my list", []),
+        ("find out who made Befunge and put it on my list to read about it", []),
+        (
+            "look up Befunge pls n save who made it",
+            [
+                ("search_wiki", {"query": "Befunge"}),
+                ("ask_wiki", {"question": "who made Befunge"}),
+                ("remember", {"text": "who made Befunge: {{2}}"}),
+            ],
+        ),
+        ("hu made Befunge", [("ask_wiki", {"question": "who made Befunge"})]),
+        ("ai goi ham total", [("callers_of", {"name": "total"})]),
+        (
+            "does docs/opening.md say when it closes",
+            [("read_file", {"path": "docs/opening.md"}), ("think", {"question": "when it closes"})],
+        ),
+        ("is milk on my shopping list?", [("list_tasks", {})]),
+        (
+            "add milk and eggs to my shopping list",
+            [("add_task", {"title": "milk"}), ("add_task", {"title": "eggs"})],
+        ),
+        ("take milk off my shopping list", []),
+        ("don't forget to set a reminder to pay rent", []),
         ("Remember that my lock code is [redacted]", []),
         ("Find out who made Befunge, and if it is Chris, remember that he likes art", []),
         ("If docs/opening.md says eight, add a task to change the sign", []),
