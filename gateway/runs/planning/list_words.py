@@ -33,11 +33,11 @@ SOME_DAY = (
     rf"\w+day of next week|{DAY}|(?:next|this) (?:week|month|year|weekend)|(?:black|good) friday|"
     r"(?:christmas|valentine['’]?s|mother['’]?s|father['’]?s|new year['’]?s)(?: day| eve)?|easter"
 )
-_DAYS = rf"(?:,? (?:(?:for|on|of|at) )?(?:the (?:date (?:of )?)?)?(?P<day>{SOME_DAY})(?:,? \d{{4}})?)"
+_DAYS = rf"(?:,? (?:(?:for|on|of|at) )?(?:the (?:date (?:of )?)?)?(?P<day>(?:{SOME_DAY})(?:,? \d{{4}})?))"
 # What people say behind it, which changes nothing.
 _END = (
     r"(?:,? (?:as well|too|again|now|right (?:now|away)|at the moment|currently|already|out loud|please|"
-    r"yet|if i haven['’]?t(?: already)?|(?:(?:be)?cause|cuz|as|since|so) .+|"
+    r"yet|if i haven['’]?t(?: already)?|unless i already (?:did|have)|(?:(?:be)?cause|cuz|as|since|so) .+|"
     r"(?:if|unless) .*\b(?:on|in) (?:it|there|my (?:\w+ )?list)(?: already)?|"
     r"if (?:it|they)(?:['’]?s|['’]re| is| are)(?: not|n['’]t)(?: already)?(?: there| on there)?|"
     r"i(?:['’]m| am) .*\bout\b.*|i (?:just|ran) .+))*"
@@ -52,7 +52,10 @@ TAKE = (
 )
 _NEED = r"(?:i (?:need|want)|i(?:['’]d| would) like) "
 _THINGS = r"(?:items?|tasks?|things|entries|entry|events?|appointments?|meetings?|reminders?)"
-_ALL = rf"(?:everything|(?:all(?: of)?|any|every)(?: (?:my|the|it|of it))?(?: {_THINGS})?|it all)"
+_ALL = (
+    r"(?:everything|it all|the (?:items|tasks|things|entries)|"
+    rf"(?:all(?: of)?|any|every)(?: (?:my|the|it|of it))?(?: {_THINGS})?)"
+)
 _EVENT = (
     r"(?:event|appointment|meeting|party|birthday|anniversary|dinner|lunch|breakfast|brunch|class|lesson|trip|game|"
     r"tournament|call|visit|plans?|date|concert|barbecue|bbq)\b"
@@ -61,11 +64,15 @@ _EVENT = (
 _THING = rf"(?P<what>(?!{_ALL}\b).+?)"
 _PUT_VI = r"(?:thêm|ghi|cho|bỏ|đưa|them|viết)"
 _FROM = r"(?:from|off|off of|out of|on|in)"
-_ON = r"(?:on|onto|to|in|into)"
+_ON = r"(?:on|onto|to|in|into)(?: to)?"
 _SET = r"(?:do i have|have i(?: got)?|is there|are there|did i(?: (?:ask for|request|make|create|add|have))?)"
 
 FORMS: tuple[tuple[Op, str], ...] = (
-    ("clear", rf"(?:clear|empty|wipe|erase|delete|reset|blank|flush|clean|trash)(?: out| off)? {LIST}{_DAYS}?"),
+    (
+        "clear",
+        r"(?:clear|empty|wipe|erase|delete|remove|cancel|reset|blank|flush|clean|trash)(?: out| off)? "
+        rf"{LIST}{_DAYS}?",
+    ),
     ("clear", rf"{TAKE}(?: out| off)? {_ALL} {_FROM} {LIST}{_DAYS}?"),
     ("clear", rf"empty(?: out)? {_ALL} {_FROM} {LIST}{_DAYS}?"),
     (
@@ -79,7 +86,7 @@ FORMS: tuple[tuple[Op, str], ...] = (
         "has",
         r"(?:(?:check|see|look|tell me|let me know|confirm|make sure|i need to know|i want to know)"
         r"(?: (?:on )?(?:my|the) .*?list)? ?(?:if|whether|that|to see (?:if|whether)) |is |are |will |does |"
-        r"do i have |have i(?: got)? |did i (?:remember to )?"
+        r"do i (?:already )?have |have i(?: got)? |did i (?:remember to |forget to )?"
         r"(?:put|add|write|have|include|jot down|list|create|mark|note|set) )"
         rf"(?:there )?(?P<what>.+?)(?: is| are| be)?(?: already)?(?: listed| included| noted)? {_ON} {LIST}{_DAYS}?"
         r"(?P<add>(?:,| and)? .*\badd\b.*)?",
@@ -137,8 +144,9 @@ FORMS: tuple[tuple[Op, str], ...] = (
     (
         "add",
         r"i(?: (?:need(?: to)?(?: (?:do|get|buy))?|ran out of|(?:have|want) to(?: (?:get|buy|do))?)|"
-        r"['’]d like(?: to(?: (?:get|buy|do))?)?|['’]m (?:all )?out of| am out of) "
-        rf"{_THING}(?: while .+)?(?:,? (?:so|and)|[;,]) (?:please )?(?:add|put) "
+        r" have no| do(?: not|n['’]t) have any(?: more)?|['’]d like(?: to(?: (?:get|buy|do))?)?|"
+        r"['’]m (?:all )?out of| am out of) "
+        rf"{_THING}(?: while .+)?(?:,? (?:so|and)|[;,]) (?:(?:will|can|could) you )?(?:please )?(?:add|put) "
         rf"(?:it|that|them|those|some) {_ON} {LIST}",
     ),
     (
@@ -161,7 +169,7 @@ SHOWN = re.compile(
     r"(?:what|what['’]?s|whats|which|is|are|was|were|am|on|in|do|did|does|have|has|had|got|i|i['’]ve|you|me|my|of|all|"
     r"the|thee|a|an|any|anything|everything|something|things?|items?|tasks?|chores?|points?|stuff|events?|entries|each|"
     r"appointments?|meetings?|reminders?|alarms?|timers?|show|showing|list|read|tell|give|repeat|say|speak|name|recite|"
-    r"iterate|describe|check|display|state|inform|hear|see|view|know|find|play|retrieve|confirm|refresh|memory|pull|bring|go|walk|run|look|looking|open|let|"
+    r"iterate|describe|check|display|state|inform|hear|see|view|know|find|play|retrieve|confirm|refresh|recall|memory|mind|keep|not|forget|pull|bring|go|walk|run|look|looking|open|let|"
     r"get|through|over|up|off|out|loud|aloud|back|again|to|for|at|from|with|and|that|those|these|they|them|it|there|"
     r"currently|now|right|moment|far|so|still|left|yet|else|pending|remaining|waiting|due|planned|scheduled|going|"
     r"happening|coming|want|wanted|wants|need|needed|like|will|would|be|can|could|looks?|says?|said|included?|put|added|"
@@ -172,7 +180,7 @@ SHOWN = re.compile(
     re.I,
 )
 ASKS = re.compile(
-    r"\b(?:what|what['’]?s|whats|which|show|list|read|tell|give|repeat|say|speak|name|recite|iterate|describe|check|play|retrieve|confirm|refresh|"
+    r"\b(?:what|what['’]?s|whats|which|show|list|read|tell|give|repeat|say|speak|name|recite|iterate|describe|check|play|retrieve|confirm|refresh|recall|"
     r"display|state|inform|hear|see|view|go (?:back )?(?:through|over)|walk|run|do i have|have i|is there|are there|"
     r"did i|remind|pull up|bring up|look|anything|how (?:much|long|many|is)|know|want my|is my)\b",
     re.I,
@@ -188,8 +196,8 @@ OPEN = re.compile(
     r"planned|to do)\b|"
     r"\b(?:show|read|list|tell|give|what|which|go through|hear|how (?:much|long))\b.*\b"
     r"(?:reminders|alarms|timers?)\b|\bwhat\b.*\bask(?:ed)? to be reminded\b|"
-    r"\b(?:wanted|trying|tried|needed) to remember\b|"
-    r"\bwhat do i need\b.*\bshop(?:ping)?\b|"
+    r"\b(?:wanted|trying|tried|needed) to (?:remember|recall|keep in mind)\b|"
+    r"\bthings did i not want to forget\b|\bwhat do i need to buy\b|\bwhat do i need\b.*\bshop(?:ping)?\b|"
     r"\b(?:tasks?|things) (?:that )?(?:i|we)(?: have|['’]ve)? (?:yet|left|still)\b",
     re.I,
 )

@@ -20,7 +20,7 @@ from gateway.runs.planning.list_words import (
 )
 from gateway.runs.planning.reminders import WISH
 
-_DAY = re.compile(rf"\b(?:(?:for|on|of) )?(?P<day>{SOME_DAY})\b", re.I)
+_DAY = re.compile(rf"\b(?:(?:for|on|of) )?(?P<day>(?:{SOME_DAY})(?:,? \d{{4}})?)\b", re.I)
 _OF_YOU = re.compile(
     r"(?!.*\bremind me\b).*\b(?:(?:do|did|have|are|were) you|your|you (?:complete|do|have))\b", re.I
 )
@@ -41,6 +41,7 @@ _POLITE = re.compile(
 _SENTENCES = re.compile(r"[;!?]|\.\s")
 _VAGUE = re.compile(
     r"(?:it|that|this|them|these|those|something|some ?things?|one|"
+    r"(?:this|that|the) (?:event|item|task|entry|thing|appointment|meeting)|"
     r"(?:an? )?(?:new )?(?:items?|tasks?|things?|events?))",
     re.I,
 )
@@ -124,7 +125,7 @@ def _request(plain: str, said: str) -> ListRequest | None:
         return ListRequest(
             op=op,
             what="" if _VAGUE.fullmatch(what.strip()) else _unquoted(what.strip(" ,.:")),
-            day=day or _day_within(what, plain),
+            day=day or _day_within(plain),
             adds=bool(groups.get("add")),
             of_calendar=_is_calendar(plain),
             of_shopping=bool(re.search(r"\b(?:shopping|grocer(?:y|ies)|mua sắm|đi chợ|mua)\b", plain, re.I)),
@@ -137,9 +138,9 @@ def _unquoted(what: str) -> str:
     return quoted["inner"] if quoted else what
 
 
-def _day_within(what: str, plain: str) -> str:
-    """The day that the text of a calendar's entry has: "the meeting on 1 March"."""
-    found = _DAY.search(what) if _is_calendar(plain) else None
+def _day_within(plain: str) -> str:
+    """The day that the text of a calendar's entry has: "the meeting on 1 March", "my friday calendar"."""
+    found = _DAY.search(plain) if _is_calendar(plain) else None
     return found["day"] if found else ""
 
 

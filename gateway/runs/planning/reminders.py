@@ -7,7 +7,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from gateway.runs.planning.when import DAY, SPAN, TIME
+from gateway.runs.planning.when import DAY, SPAN, SPOKEN, SPOKEN_HOUR, TIME
 
 Kind = Literal["reminder", "alarm", "timer"]
 
@@ -20,7 +20,8 @@ WISH = re.compile(
     r"(?:(?:hey|hi|hello|ok|okay|so|and|please|pls|plz|kindly|now|also|just|then|can (?:you|u)|could (?:you|u)|"
     r"would you(?: mind)?|will you|(?:can|could|may|shall) (?:i|we)|we (?:can|could|should|need to)|maybe|"
     r"go ahead and|let['’]?s|do me a favor(?: and)?|hurry up(?: and)?|how about|may i suggest|you need to|if you could|"
-    r"you (?:can|may|should)|i(?:['’]?d| would) love to|is it possible to|are you able to|"
+    r"you (?:can|may|should)|i(?:['’]?d| would) love to|is it possible (?:for you )?to|would you be willing to|"
+    r"are you able to|"
     r"help(?: me)?(?: to)?(?= (?:set|add|remind|create|make))|remember to(?= (?:remind|set))|assist me by|"
     r"i (?:must|wish(?: to)?)|i(?:['’]?ve)? got to|"
     r"i(?:['’]?d| would) (?:really )?like(?: (?:for )?you)?(?: to)?(?: have)?|"
@@ -44,7 +45,7 @@ _FORMS: tuple[tuple[Kind, str], ...] = (
     (
         "timer",
         rf"{_MAKE}(?:(?:an?|the|my|another|new)\s+)*(?:timers?|countdown)"
-        r"(?:\s+(?:to be|be|set|going|started|on|please))*"
+        r"(?:\s+(?:to be|be|that is|that['’]s|set|to go off|going|started|on|exactly|please))*"
         r"(?:\s+(?:for|to|called|named)(?:\s+(?P<text>.+))?)?",
     ),
     ("timer", r"(?:(?:start|begin|do)(?:\s+an?)?\s+)?(?:counting|count)(?:\s+me)?\s*down"),
@@ -56,7 +57,7 @@ _FORMS: tuple[tuple[Kind, str], ...] = (
     ("timer", r"(?:hẹn giờ|bấm giờ|đếm ngược)"),
     (
         "alarm",
-        rf"{_MAKE}(?:(?:an?|the|my|another|new)\s+)*alarms?(?:\s+clock)?"
+        rf"{_MAKE}(?:(?:an?|the|my|another|new|two|both)\s+)*alarms?(?:\s+clock)?"
         r"(?:\s+(?:is|to be|be|set|on|up|for|to|go(?:es)? off|goes|ring|sound|wake me(?: up)?|please))*"
         r"(?:\s+(?:for|to|called|named|labell?ed|about)\s+(?P<text>.+))?",
     ),
@@ -91,7 +92,8 @@ _FORMS: tuple[tuple[Kind, str], ...] = (
 _WORDINGS = tuple((kind, re.compile(words, re.I | re.S)) for kind, words in _FORMS)
 # Nothing to be reminded of.
 _VAGUE = re.compile(
-    r"(?:(?:to|about|of|for)\s+)?(?:it|that|this|something(?: (?:later|for me))?|some ?things?|me|again|please|later|"
+    r"(?:(?:to|about|of|for)\s+)?(?:it|that|this|something(?: (?:later|for me))?|some ?things?|me|us|myself|again|"
+    r"please|later|"
     r"(?:at )?(?:a|some) (?:later|other)? ?(?:time|date|point)|in a (?:bit|while)|soon|for me|"
     r"(?:get|do) something(?: done)?|"
     r"(?:gì|việc) (?:đó|này))",
@@ -133,9 +135,9 @@ def reminder_in(text: str) -> Reminder | None:
             about = _OF_REMINDING.sub("", (match.groupdict().get("text") or "").strip(" ,."))
             if kind == "alarm" and _MORNING.fullmatch(time):
                 time = f"{time} am" if "wake" in rest.lower() or "get" in rest.lower() else time
-            if kind != "reminder" and _HOUR.fullmatch(about) and _DAY.fullmatch(time):
-                about, time = "", f"{time} at {about}"  # "an alarm for 9 tomorrow"
-            if kind != "reminder" and _TIME.search(about):
+            if kind != "reminder" and _HOUR.fullmatch(about):
+                about, time = "", f"{time} at {about}".strip()  # "an alarm for 9 tomorrow"
+            if kind != "reminder" and (_TIME.search(about) or _NUMBERED.match(about)):
                 return None  # several
             time = f"in {time}" if spans and time else time
             vietnamese = bool(_VIETNAMESE.search(plain))
@@ -150,7 +152,7 @@ def reminders_in(text: str) -> list[Reminder]:
         return [one]
     plain = _plain(text)
     parts = [reminder_in(part) for part in _PARTS.split(plain)]
-    plain = _ANOTHER.sub(" and ", _ONE_OF.sub(" for", plain))
+    plain = _ONE_OF.sub(" for", _ANOTHER.sub(" and ", plain))
     two = _TWO_TIMES.search(plain)
     if len(parts) < 2 and two is not None:
         first, second = two["first"], two["second"]
@@ -190,14 +192,25 @@ _TIMER = re.compile(
 )
 _RECALLS = re.compile(r"remind me (?:again )?of (?!(?:it|this|that|something)\b)", re.I)
 _OF_REMINDING = re.compile(r"(?:alert|remind|notify|tell) me (?:(?:when|that) it['’]?s time )?to\s+", re.I)
-_HOUR = re.compile(r"\d{1,2}(?:[:.]\d\d)?", re.I)
+_HOUR = re.compile(rf"\d{{1,2}}(?:[:.]\d\d)?|{SPOKEN_HOUR}", re.I)
+_NUMBERED = re.compile(rf"\d|{SPOKEN_HOUR}", re.I)
+# "Quarter past six" is 6:15.
+_PAST_HOUR = re.compile(
+    rf"(?:a )?(?P<part>quarter|half) (?:past|after) (?P<hour>{'|'.join(SPOKEN)}|\d{{1,2}})\b", re.I
+)
 _MORNING = re.compile(r"(?:.*\s)?(?:at\s+)?(?:[4-9]|1[01]|four|five|six|seven|eight|nine|ten|eleven)", re.I)
 
 
 def _plain(text: str) -> str:
-    said = _POLITE_END.sub("", " ".join(text.split()).strip(' "“”'))
+    said = _PAST_HOUR.sub(_in_digits, _POLITE_END.sub("", " ".join(text.split()).strip(' "“”')))
     wish = WISH.match(said)
     return said[wish.end() :].strip() if wish and wish.end() < len(said) else said
+
+
+def _in_digits(found: re.Match[str]) -> str:
+    hour = found["hour"].lower()
+    number = SPOKEN.index(hour) + 1 if hour in SPOKEN else hour
+    return f"{number}:{'15' if found['part'].lower() == 'quarter' else '30'}"
 
 
 def _choices(times: list[re.Match[str]]) -> list[list[re.Match[str]]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from datetime import date, datetime, timedelta
 
@@ -37,7 +38,7 @@ _UNITS = {
 _HOURS_OF_CLOCK = ("h", "giờ", "gio")
 _DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _TOMORROW = r"(?:tomorrow|tommorow|tomorow|tomorro|tmrw|tmr|tmw)\b"
-_SPOKEN = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+SPOKEN = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 _SPOKEN_MINUTES = {"forty five": 45, "forty-five": 45, "fifteen": 15, "twenty": 20, "thirty": 30, "forty": 40}
 # What may follow an hour without a colon, as in "monday 930".
 _END = r"$|[,.;]|(?:a\.?m|p\.?m|in the|on|to|for|and)\b|today|tomorrow"
@@ -66,10 +67,10 @@ _HALF = (
     r"(?:\s*(?:a\.?m\b\.?|p\.?m\b\.?|o['’]?clock|in the (?:morning|afternoon|evening)\b|at night\b|"
     r"sáng\b|trưa\b|chiều\b|tối\b))"
 )
-_SPOKEN_HOUR = rf"(?:{'|'.join(_SPOKEN)})(?:[\s-](?:{'|'.join(_SPOKEN_MINUTES)}))?\b"
+SPOKEN_HOUR = rf"(?:{'|'.join(SPOKEN)})(?:[\s-](?:{'|'.join(_SPOKEN_MINUTES)}))?\b"
 _CLOCK = (
     rf"(?:\d{{1,2}}(?!\d)(?:[:.h]\d{{2}}\b|\s*giờ(?:\s*\d{{1,2}}\b)?|h\b)?|(?:[1-9]|1[0-2])[0-5]\d(?=\s*(?:{_END}))|"
-    rf"{_SPOKEN_HOUR})(?:{_HALF}|(?!\s*[ap]\.?m\b))|noon|midday|midnight"
+    rf"{SPOKEN_HOUR})(?:{_HALF}|(?!\s*[ap]\.?m\b))|noon|midday|midnight"
 )
 _AT = r"(?:(?:vào\s+)?lúc\s+|luc\s+|at\s+|by\s+|@\s*)"
 _PART = r"(?:morning|afternoon|evening|night)\b"
@@ -78,7 +79,7 @@ TIME = (
     rf"(?<!\w)(?P<time>(?:in|after|sau|trong)\s+{SPAN}(?:\s+nữa)?|{SPAN}\s+(?:nữa|nua|from now)|"
     rf"{_DAY}(?:\s+{_PART})?(?:,?\s+{_AT}?(?:{_CLOCK}))?|"
     rf"{_AT}(?:{_CLOCK})(?:\s+{_DAY}(?:\s+{_PART})?)?|(?:noon|midday|midnight)\b(?:\s+{_DAY})?|"
-    rf"{_SPOKEN_HOUR}{_HALF}(?:\s+{_DAY})?|"
+    rf"{SPOKEN_HOUR}{_HALF}(?:\s+{_DAY})?|(?:[1-9]|1[0-2])[0-5]\d\s*[ap]\.?m\b(?:\s+{_DAY})?|"
     rf"\d{{1,2}}(?:[:.]\d{{2}}\b{_HALF}?|\s*giờ(?:\s*\d{{1,2}}\b)?{_HALF}?|h\b{_HALF}?|{_HALF})(?:\s+{_DAY}(?:\s+{_PART})?)?|"
     rf"{SPAN}(?=\s*$))"
 )
@@ -251,12 +252,12 @@ def _at(clock: str, now: datetime, *, day: str, part: str) -> datetime | None:
 
 def _in_digits(clock: str) -> str:
     """An hour that is written in words, "eight thirty", as "8:30"."""
-    spoken = re.match(_SPOKEN_HOUR, clock)
+    spoken = re.match(SPOKEN_HOUR, clock)
     if spoken is None:
         return clock
     hour, *rest = _words(spoken[0])
     minute = _SPOKEN_MINUTES.get(" ".join(rest), 0)
-    return f"{_SPOKEN.index(hour) + 1}{f':{minute}' if rest else ''}{clock[spoken.end() :]}"
+    return f"{SPOKEN.index(hour) + 1}{f':{minute}' if rest else ''}{clock[spoken.end() :]}"
 
 
 def _words(text: str) -> list[str]:
@@ -281,6 +282,12 @@ def day_meant(text: str, now: datetime) -> date | None:
     ):
         first = (now.replace(day=1) + timedelta(days=31)).replace(day=1)
         return _next_nth(int(nth[1] or nth[2]), first, first).date()
+    if of_year := re.fullmatch(r"(?P<date>.+?),? (?P<year>\d{4})", written):
+        found = day_meant(of_year["date"], now)
+        with contextlib.suppress(ValueError):
+            dated = found.replace(year=int(of_year["year"])) if found is not None else None
+            return dated if dated is not None and dated >= now.date() else None
+        return None
     if not _DAY_ALONE.fullmatch(written):
         return None
     try:

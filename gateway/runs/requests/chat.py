@@ -149,7 +149,7 @@ class ChatRequests:
         ]
         if lacks:
             day = day_meant(reminder.time, given.now) if lacks == "clock" else None
-            if reminder.text and not listed:
+            if reminder.kind == "reminder" and reminder.text and not listed:
                 _add(connection, given, title, day or given.today)
             return
         at = moment(reminder.time, given.now)

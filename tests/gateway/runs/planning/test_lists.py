@@ -35,6 +35,12 @@ from gateway.runs.planning.lists import list_requests, things_in
         ("which reminders do i have", "show", "", ""),
         ("danh sách của mình có gì", "show", "", ""),
         ("put it on my list", "add", "", ""),
+        ("remove this event from my calendar", "drop", "", ""),
+        ("i'm out of soap so will you put that on my list", "add", "soap", ""),
+        ("add a walk to my friday calendar", "add", "a walk", "friday"),
+        ("add the fair to my calendar for 12 May 2031", "add", "the fair", "12 May 2031"),
+        ("make sure oats are on my shopping list", "add", "oats", ""),
+        ("do i have any appointments on 4 December", "show", "", "4 December"),
     ],
 )
 def test_a_request_is_read(text: str, op: str, what: str, day: str) -> None:
@@ -44,6 +50,8 @@ def test_a_request_is_read(text: str, op: str, what: str, day: str) -> None:
 
 def test_parts_are_requests_of_their_own() -> None:
     found = list_requests("take rye bread off my shopping list and put oat flakes on it")
+    assert [(each.op, each.what) for each in found] == [("drop", "rye bread"), ("add", "oat flakes")]
+    found = list_requests("remove rye bread and add oat flakes to my shopping list")
     assert [(each.op, each.what) for each in found] == [("drop", "rye bread"), ("add", "oat flakes")]
     [found_or_added] = list_requests("is rye bread on my list, if not add it")
     assert found_or_added.op == "has" and found_or_added.adds

@@ -23,6 +23,13 @@ from gateway.runs.planning.reminders import reminder_in, reminders_in
         ("wake me at 7 tomorrow", "alarm", "at 7 tomorrow", ""),
         ("wake me up at 6", "alarm", "at 6 am", ""),
         ("đặt báo thức 6 giờ sáng mai", "alarm", "6 giờ sáng mai", ""),
+        ("set my alarm for seven tomorrow morning", "alarm", "tomorrow morning at seven", ""),
+        ("set an alarm for 9 tomorrow", "alarm", "tomorrow at 9", ""),
+        ("an alarm for half past six tomorrow please", "alarm", "6:30 tomorrow", ""),
+        ("i need a timer to be set", "timer", "", ""),
+        ("remind me to let the cat in tomorrow at 9", "reminder", "tomorrow at 9", "let the cat in"),
+        ("make me a reminder to alert me to vote", "reminder", "", "vote"),
+        ("set a reminder for myself", "reminder", "", ""),
         ("set a 25-minute timer", "timer", "in 25-minute", ""),
         ("start counting down from ninety seconds", "timer", "in ninety seconds", ""),
         ("tell me when two hours have passed", "timer", "in two hours", ""),
@@ -53,5 +60,9 @@ def test_anything_else_is_none(text: str) -> None:
 
 
 def test_two_are_two() -> None:
-    for text in ("set an alarm for 5:40 am and an alarm for 6:10 am", "set alarms for 5:40 am and 6:10 am"):
+    for text in (
+        "set an alarm for 5:40 am and an alarm for 6:10 am",
+        "set alarms for 5:40 am and 6:10 am",
+        "two alarms, one for 5:40 am and another for 6:10 am",
+    ):
         assert [each.time for each in reminders_in(text)] == ["5:40 am", "6:10 am"]
