@@ -180,7 +180,7 @@ SHOWN = re.compile(
     re.I,
 )
 ASKS = re.compile(
-    r"\b(?:what|what['’]?s|whats|which|show|list|read|tell|give|repeat|say|speak|name|recite|iterate|describe|check|play|retrieve|confirm|refresh|recall|"
+    r"\b(?:what|what['’]?s|whats|which|show|list|read|tell|give|repeat|say|speak|recite|iterate|describe|check|play|retrieve|confirm|refresh|recall|"
     r"display|state|inform|hear|see|view|go (?:back )?(?:through|over)|walk|run|do i have|have i|is there|are there|"
     r"did i|remind|pull up|bring up|look|anything|how (?:much|long|many|is)|know|want my|is my)\b",
     re.I,
@@ -190,7 +190,7 @@ OPEN = re.compile(
     r"\bwhat(?: all| else)?(?:['’]s| is| are| am| do| did| have| was| were)?\b.*\b"
     r"(?:(?:have|need|supposed|got|left) to (?:do|be doing)|planned|scheduled|i have going on|to remember|due)\b|"
     r"\bwhat (?:must|should) i do\b|\bwhat .*\bremind me of\b|\bitems i want to remember\b|"
-    r"\bwhat (?:am i|do i) .*\bdo(?:ing)?\b|\bwhat['’]?s happening on\b|\bwhat\b.*\blooks? like\b|"
+    r"\bwhat['’]?s happening on\b|\bwhat\b.*\blooks? like\b|"
     r"\bwhat tasks (?:do|have|am) i\b|\bthings (?:that )?i have for\b|"
     r"\b(?:do|have) i (?:have |got )?(?:any|anything|an?)\b.*(?:appointments?|meetings?|events?|scheduled|"
     r"planned|to do)\b|"

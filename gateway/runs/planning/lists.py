@@ -95,8 +95,9 @@ def list_requests(text: str) -> list[ListRequest]:
 def things_in(what: str, *, short: bool) -> list[str]:
     """The things that are listed, each short; one text is one thing."""
     parts = [part.strip() for part in _ITEMS.split(what) if part.strip()]
-    few = all(len(part.split()) <= _FEW_WORDS for part in parts)
-    return parts if few and (short or len(parts) > 2) else [what]
+    words = [len(part.split()) for part in parts]
+    listed = short or len(parts) > 2 or ("," in what and min(words, default=0) > 1)
+    return parts if listed and max(words, default=0) <= _FEW_WORDS else [what]
 
 
 def _polite_only(text: str) -> str:

@@ -20,7 +20,7 @@ WISH = re.compile(
     r"(?:(?:hey|hi|hello|ok|okay|so|and|please|pls|plz|kindly|now|also|just|then|can (?:you|u)|could (?:you|u)|"
     r"would you(?: mind)?|will you|(?:can|could|may|shall) (?:i|we)|we (?:can|could|should|need to)|maybe|"
     r"go ahead and|let['’]?s|do me a favor(?: and)?|hurry up(?: and)?|how about|may i suggest|you need to|if you could|"
-    r"you (?:can|may|should)|i(?:['’]?d| would) love to|is it possible (?:for you )?to|would you be willing to|"
+    r"you (?:can|may)|i(?:['’]?d| would) love to|is it possible (?:for you )?to|would you be willing to|"
     r"are you able to|"
     r"help(?: me)?(?: to)?(?= (?:set|add|remind|create|make))|remember to(?= (?:remind|set))|assist me by|"
     r"i (?:must|wish(?: to)?)|i(?:['’]?ve)? got to|"
@@ -122,8 +122,10 @@ def reminder_in(text: str) -> Reminder | None:
     is_timer = bool(_TIMER.search(plain))
     if _RECALLS.match(plain):
         return None
+    if _JOKE.search(plain):
+        return None
     spans = list(_SPAN.finditer(plain)) if is_timer else []
-    times = spans or list(_TIME.finditer(plain))
+    times = spans or [m for m in _TIME.finditer(plain) if not _DEADLINE.search(plain[: m.start()])]
     for chosen in [*_choices(times), []]:
         rest, time = _plain(_without(plain, chosen)), _joined([match["time"] for match in chosen])
         for kind, words in _WORDINGS:
@@ -135,6 +137,8 @@ def reminder_in(text: str) -> Reminder | None:
             about = _OF_REMINDING.sub("", (match.groupdict().get("text") or "").strip(" ,."))
             if kind == "alarm" and _MORNING.fullmatch(time):
                 time = f"{time} am" if "wake" in rest.lower() or "get" in rest.lower() else time
+            if _NO_TEXT.match(about):
+                continue
             if kind != "reminder" and _HOUR.fullmatch(about):
                 about, time = "", f"{time} at {about}".strip()  # "an alarm for 9 tomorrow"
             if kind != "reminder" and (_TIME.search(about) or _NUMBERED.match(about)):
@@ -191,6 +195,10 @@ _TIMER = re.compile(
     re.I,
 )
 _RECALLS = re.compile(r"remind me (?:again )?of (?!(?:it|this|that|something)\b)", re.I)
+_JOKE = re.compile(r"\b(?:(?:ha){2,}|lo+l|jk|just kidding)\b", re.I)
+# "Before Friday" is no time to be reminded at.
+_DEADLINE = re.compile(r"\b(?:before|until|till|trước|trước khi)\s*$", re.I)
+_NO_TEXT = re.compile(r"at\b|.*(?:[;!?]|\.\s)", re.I | re.S)
 _OF_REMINDING = re.compile(r"(?:alert|remind|notify|tell) me (?:(?:when|that) it['’]?s time )?to\s+", re.I)
 _HOUR = re.compile(rf"\d{{1,2}}(?:[:.]\d\d)?|{SPOKEN_HOUR}", re.I)
 _NUMBERED = re.compile(rf"\d|{SPOKEN_HOUR}", re.I)

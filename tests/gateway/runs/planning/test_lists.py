@@ -60,6 +60,8 @@ def test_parts_are_requests_of_their_own() -> None:
 @pytest.mark.parametrize(
     "text",
     [
+        "my name is on the list",
+        "what do I like doing?",
         "I have three things on my list",
         "there is a typo on my list",
         "what's going on?",
@@ -81,5 +83,6 @@ def test_anything_else_is_none(text: str) -> None:
 
 def test_short_things_are_listed_each() -> None:
     assert things_in("milk, eggs and rye bread", short=False) == ["milk", "eggs", "rye bread"]
+    assert things_in("feed the cat, and call the vet", short=False) == ["feed the cat", "call the vet"]
     assert things_in("milk and eggs", short=True) == ["milk", "eggs"]
     assert things_in("wash and iron the shirts", short=False) == ["wash and iron the shirts"]

@@ -29,6 +29,7 @@ from gateway.runs.planning.reminders import reminder_in, reminders_in
         ("i need a timer to be set", "timer", "", ""),
         ("remind me to let the cat in tomorrow at 9", "reminder", "tomorrow at 9", "let the cat in"),
         ("make me a reminder to alert me to vote", "reminder", "", "vote"),
+        ("remind me to pay rent before friday", "reminder", "", "pay rent before friday"),
         ("set a reminder for myself", "reminder", "", ""),
         ("set a 25-minute timer", "timer", "in 25-minute", ""),
         ("start counting down from ninety seconds", "timer", "in ninety seconds", ""),
@@ -52,6 +53,9 @@ def test_a_reminder_is_read(text: str, kind: str, time: str, about: str) -> None
         "how do I set an alarm on my phone?",
         "I don't want an alarm",
         "don't remind me",
+        "you should remind me to smile more, haha",
+        "ping me at jo@example.com tomorrow",
+        "That is a fine view! I am glad to have you to remind me.",
         "she told me to get up at 6",
     ],
 )
