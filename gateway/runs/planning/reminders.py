@@ -33,7 +33,8 @@ WISH = re.compile(
     re.I,
 )
 _POLITE_END = re.compile(
-    r"(?:[\s,.!?]+(?:please|pls|plz|thanks|thank you|thx|for me|will you|would you|can you|ok|okay|now|right now|"
+    r"(?:[\s,.!?]+(?:please|pls|plz|thanks|thank you|thx|for me|will you|would you|can you|ok|okay|"
+    r"(?<!from )(?:right )?now|"
     r"nhé|nha|ạ|với|(?:giùm|dùm|hộ|giúp)(?: (?:tôi|mình))?))*[\s.,!?\"]*$",
     re.I,
 )

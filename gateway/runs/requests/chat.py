@@ -26,7 +26,7 @@ from gateway.runs.planning.lists import ListRequest, things_in
 from gateway.runs.planning.reminders import Reminder
 from gateway.runs.planning.requested import named, titles_of
 from gateway.runs.planning.when import day_meant, moment
-from gateway.runs.requests.told import Said, asked, at_moment, joined, of_day, said
+from gateway.runs.requests.told import Question, Said, asked, at_moment, joined, of_day, said
 from gateway.runs.requests.understood import Understood, lacks_of_list, lacks_of_reminder, understood
 from gateway.runs.starting import start_run
 from gateway.runs.tool import Toolbox
@@ -350,17 +350,13 @@ def _told_of_reminder(connection: apsw.Connection, given: _Given, reminder: Remi
             at = at_moment(moment(reminder.time, now), now, vietnamese=vietnamese) if reminder.time else ""
             return asked("text", vietnamese=vietnamese, when=f" {at}" if at else ", and when")
         return asked("text", vietnamese=vietnamese, when=f" {reminder.time}")
-    question = asked(
-        reminder.kind
-        if lacks == "time" and reminder.kind != "reminder"
-        else "time"
-        if lacks == "time"
-        else lacks,
-        vietnamese=vietnamese,
-        when=reminder.time,
-    )
+    of_kind: Question = "time" if reminder.kind == "reminder" else reminder.kind
+    question = asked(of_kind if lacks == "time" else lacks, vietnamese=vietnamese, when=reminder.time)
     if not reminder.text:
         return question
     listed = next((t for t in tasks_of_message(connection, given.owner, given.message.seq)), None)
     title = _title(reminder.text)
-    return f"{said('on_list', vietnamese=vietnamese, what=title)}. {question}" if listed else question
+    if listed is None:
+        return question
+    day = of_day(listed.day, given.today, vietnamese=vietnamese)
+    return f"{said('on_list', vietnamese=vietnamese, day=day, what=title)}. {question}"

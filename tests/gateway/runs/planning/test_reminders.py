@@ -26,6 +26,7 @@ from gateway.runs.planning.reminders import reminder_in, reminders_in
         ("set my alarm for seven tomorrow morning", "alarm", "tomorrow morning at seven", ""),
         ("set an alarm for 9 tomorrow", "alarm", "tomorrow at 9", ""),
         ("an alarm for half past six tomorrow please", "alarm", "6:30 tomorrow", ""),
+        ("set an alarm for twelve minutes from now", "alarm", "twelve minutes from now", ""),
         ("i need a timer to be set", "timer", "", ""),
         ("remind me to let the cat in tomorrow at 9", "reminder", "tomorrow at 9", "let the cat in"),
         ("make me a reminder to alert me to vote", "reminder", "", "vote"),

@@ -107,6 +107,11 @@ async def test_what_is_lacking_is_asked_for(small: Client) -> None:
     assert (await told(small, name, "tomorrow at 3")).startswith("At what hour is “tomorrow at 3”?")
     assert (await told(small, name, "in the afternoon")).startswith("I will remind you at 15:00 on ")
 
+    asked = await told(small, name, "remind me to visit Ana tomorrow")
+    assert asked.startswith("On your list of ") and asked.endswith(
+        ": Visit Ana. At what hour is “tomorrow”? Say it such as 9:00 or 5 pm."
+    )
+
     assert (await told(small, name, "set a timer")).startswith("How long")
     assert (await told(small, name, "10 minutes")).startswith("The timer ends at ")
     assert (await told(small, name, "remind me every day at 8 to stretch")).startswith(
