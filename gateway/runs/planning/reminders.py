@@ -63,12 +63,12 @@ _FORMS: tuple[tuple[Kind, str], ...] = (
         r"(?:\s+(?:for|to|called|named|labell?ed|about)\s+(?P<text>.+))?",
     ),
     ("alarm", r"(?:wake|get) me(?:\s+up)?(?:\s+(?:for|to|so)\s+(?P<text>.+))?|help me (?:to )?get up"),
-    ("alarm", r"(?:wake|get) me(?:\s+up)? with an alarm"),
+    ("alarm", r"(?:wake|get|help) me(?:\s+(?:wake\s+)?up)? with an alarm"),
     ("alarm", r"be woken(?: up)?|ring (?:me|my phone)"),
     ("alarm", rf"(?:đặt |cài |hẹn )?báo thức|(?:đánh thức|gọi) {_ME_VI} dậy"),
     (
         "reminder",
-        rf"{_MAKE}(?:(?:an?|the|my|another|new|one)\s+)*reminders?(?:\s+(?:set|up|on|in|made|please|for me))*"
+        rf"{_MAKE}(?:(?:an?|the|my|another|new|one)\s+)*reminders?(?:\s+(?:alarm|set|up|on|in|made|please|for me))*"
         rf"(?:{_ABOUT}(?P<text>.+))?",
     ),
     ("reminder", rf"(?:remind|ping|nudge|alert) me(?: of it)?(?:{_ABOUT}(?!{_QUESTION})(?P<text>.+))?"),
@@ -200,7 +200,11 @@ _JOKE = re.compile(r"\b(?:(?:ha){2,}|lo+l|jk|just kidding)\b", re.I)
 # "Before Friday" is no time to be reminded at.
 _DEADLINE = re.compile(r"\b(?:before|until|till|trước|trước khi)\s*$", re.I)
 _NO_TEXT = re.compile(r"at\b|.*(?:[;!?]|\.\s)", re.I | re.S)
-_OF_REMINDING = re.compile(r"(?:alert|remind|notify|tell) me (?:(?:when|that) it['’]?s time )?to\s+", re.I)
+_OF_REMINDING = re.compile(
+    r"(?:(?:alert|remind|notify|tell) me (?:(?:when|that) it['’]s time )?to|"
+    r"so (?:that )?i (?:do not|don['’]?t) forget(?: to| about)?)\s+",
+    re.I,
+)
 _HOUR = re.compile(rf"\d{{1,2}}(?:[:.]\d\d)?|{SPOKEN_HOUR}", re.I)
 _NUMBERED = re.compile(rf"\d|{SPOKEN_HOUR}", re.I)
 # "Quarter past six" is 6:15.

@@ -69,7 +69,7 @@ _HALF = (
 )
 SPOKEN_HOUR = rf"(?:{'|'.join(SPOKEN)})(?:[\s-](?:{'|'.join(_SPOKEN_MINUTES)}))?\b"
 _CLOCK = (
-    rf"(?:\d{{1,2}}(?!\d)(?:[:.h]\d{{2}}\b|\s*giờ(?:\s*\d{{1,2}}\b)?|h\b)?|(?:[1-9]|1[0-2])[0-5]\d(?=\s*(?:{_END}))|"
+    rf"(?:\d{{1,2}}(?!\d)(?:[:.h]\d{{2}}(?!\d)|\s*giờ(?:\s*\d{{1,2}}\b)?|h\b)?|(?:[1-9]|1[0-2])[0-5]\d(?=\s*(?:{_END}))|"
     rf"{SPOKEN_HOUR})(?:{_HALF}|(?!\s*[ap]\.?m\b))|noon|midday|midnight"
 )
 _AT = r"(?:(?:vào\s+)?lúc\s+|luc\s+|at\s+|by\s+|@\s*)"
@@ -80,7 +80,7 @@ TIME = (
     rf"{_DAY}(?:\s+{_PART})?(?:,?\s+{_AT}?(?:{_CLOCK}))?|"
     rf"{_AT}(?:{_CLOCK})(?:\s+{_DAY}(?:\s+{_PART})?)?|(?:noon|midday|midnight)\b(?:\s+{_DAY})?|"
     rf"{SPOKEN_HOUR}{_HALF}(?:\s+{_DAY})?|(?:[1-9]|1[0-2])[0-5]\d\s*[ap]\.?m\b(?:\s+{_DAY})?|"
-    rf"\d{{1,2}}(?:[:.]\d{{2}}\b{_HALF}?|\s*giờ(?:\s*\d{{1,2}}\b)?{_HALF}?|h\b{_HALF}?|{_HALF})(?:\s+{_DAY}(?:\s+{_PART})?)?|"
+    rf"\d{{1,2}}(?:[:.]\d{{2}}(?!\d){_HALF}?|\s*giờ(?:\s*\d{{1,2}}\b)?{_HALF}?|h\b{_HALF}?|{_HALF})(?:\s+{_DAY}(?:\s+{_PART})?)?|"
     rf"{SPAN}(?=\s*$))"
 )
 # "An hour before 15:00" is another time than 15:00.

@@ -27,6 +27,8 @@ from gateway.runs.planning.reminders import reminder_in, reminders_in
         ("set an alarm for 9 tomorrow", "alarm", "tomorrow at 9", ""),
         ("an alarm for half past six tomorrow please", "alarm", "6:30 tomorrow", ""),
         ("set an alarm for twelve minutes from now", "alarm", "twelve minutes from now", ""),
+        ("set an alarm to wake me up at 5:20am", "alarm", "at 5:20am", ""),
+        ("set a reminder alarm for me to stretch", "reminder", "", "stretch"),
         ("i need a timer to be set", "timer", "", ""),
         ("remind me to let the cat in tomorrow at 9", "reminder", "tomorrow at 9", "let the cat in"),
         ("make me a reminder to alert me to vote", "reminder", "", "vote"),

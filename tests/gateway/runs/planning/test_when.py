@@ -39,6 +39,7 @@ NOW = datetime(2026, 11, 23, 14, 30, tzinfo=ZoneInfo("Europe/Helsinki"))
         ("twenty five minutes from now", NOW + timedelta(minutes=25)),
         ("eight thirty in the morning tomorrow", NOW.replace(day=24, hour=8, minute=30)),
         ("tomorrow morning at 5", NOW.replace(day=24, hour=5, minute=0)),
+        ("5:30pm", NOW.replace(hour=17, minute=30)),
         ("tmrw 8am", NOW.replace(day=24, hour=8, minute=0)),
         ("tuesday 930", NOW.replace(day=24, hour=9, minute=30)),
         ("noon on Friday", NOW.replace(day=27, hour=12, minute=0)),
