@@ -315,13 +315,13 @@ def _told_of_list(connection: apsw.Connection, given: _Given, request: ListReque
     return "\n".join(told_parts)
 
 
-def _shown(connection: apsw.Connection, given: _Given, task: Task) -> str:
-    """A task with its day or the time of its reminder, unless it is simply one of today."""
+def _shown(connection: apsw.Connection, given: _Given, task: Task, *, dated: bool = True) -> str:
+    """A task with the time of its reminder, or else (``dated``) its day, unless that is today."""
     at = _reminder_time(connection, task, given.now.tzinfo)
     if at is not None:
         return f"{task.title} ({at_moment(at, given.now, vietnamese=given.vietnamese)})"
-    day = task.day if len(task.day) == len("2026-11-20") and given.today.isoformat() not in task.days else ""
-    when = of_day(day, given.today, vietnamese=given.vietnamese).strip() if day else ""
+    is_day = len(task.day) == len("2026-11-20") and given.today.isoformat() not in task.days
+    when = of_day(task.day, given.today, vietnamese=given.vietnamese).strip() if dated and is_day else ""
     return f"{task.title} ({when.partition(' ')[2]})" if when else task.title
 
 
@@ -333,7 +333,7 @@ def _shown_list(connection: apsw.Connection, given: _Given, request: ListRequest
         tasks = timed or tasks
     if not tasks:
         return said("nothing_there", vietnamese=vietnamese, day=day)
-    lines = [f"- {task.title if day else _shown(connection, given, task)}" for task in tasks[:_MOST_SHOWN]]
+    lines = [f"- {_shown(connection, given, task, dated=not day)}" for task in tasks[:_MOST_SHOWN]]
     return "\n".join([said("list", vietnamese=vietnamese, day=day), *lines])
 
 

@@ -130,6 +130,8 @@ async def test_a_change_of_subject_answers_no_question(small: Client) -> None:
 async def test_an_alarm_is_taken_off(small: Client) -> None:
     name = await start(small)
     assert (await told(small, name, "set an alarm for 6:15 am")).startswith("The alarm will go off at 06:15")
+    shown = await told(small, name, "which reminders do i have set")
+    assert "- Alarm (at 06:15" in shown
     assert await told(small, name, "cancel my alarm") == "Taken off your list: Alarm"
     [run] = (await small.get("/v1/runs")).json()["data"]
     assert run["state"] == "cancelled"
