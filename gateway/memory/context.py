@@ -13,6 +13,7 @@ from gateway.config.settings import MemorySettings
 from gateway.inference.interface import Inference
 from gateway.memory.answers.copies import since_copies
 from gateway.memory.answers.recited import without_recited
+from gateway.memory.answers.requests import NO_REQUESTS, Requests
 from gateway.memory.compose import (
     Composition,
     Ingredients,
@@ -27,7 +28,6 @@ from gateway.memory.model import MemoryModel, Record
 from gateway.memory.pace import Pace
 from gateway.memory.planning.budget import make_budget
 from gateway.memory.planning.situation import Situation
-from gateway.memory.requests import NO_REQUESTS, Requests
 from gateway.memory.types import Block, BudgetReport, Character, ContextBudget, LeftOut, Offer
 from gateway.models.catalog import FlowDefaults
 from gateway.models.prompts import Prompt, PromptSet
