@@ -26,7 +26,7 @@ _SUFFIXES = (
     ("s", "", 4),
 )
 # Nouns that would become another word without their ending.
-_WHOLE = frozenset("shower flower locker corner counter former proper building".split())  # noqa: SIM905
+_WHOLE = frozenset("shower flower locker corner counter former proper building butter note".split())  # noqa: SIM905
 # Irregular forms, except those that are also words of their own, such as "found" or "left".
 _IRREGULAR = {
     form: base

@@ -44,6 +44,11 @@ async def test_the_list_is_changed_and_shown(small: Client) -> None:
     assert await told(small, name, "add eggs, flour and salt to my list") == "On your list: Eggs; Flour; Salt"
     assert await told(small, name, "is flour on my list?") == "Yes, on your list: Flour"
     assert await told(small, name, "take buying the stamps off my list") == "Taken off your list: Buy stamps"
+    assert (
+        await told(small, name, "put butter and notes on my shopping list") == "On your list: Butter; Notes"
+    )
+    assert await told(small, name, "take butter off the list") == "Taken off your list: Butter"
+    assert await told(small, name, "take notes off the list") == "Taken off your list: Notes"
     assert await told(small, name, "remove the piano from my list") == "Not on your list: the piano"
     assert await told(small, name, "check off eggs") == "Done: Eggs"
     assert await titles(small) == ["Flour", "Salt"]
