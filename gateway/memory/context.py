@@ -165,7 +165,7 @@ class ContextBuilder:
         asked = next((m.text for m in reversed(messages) if m.role == "user" and not m.failed), "")
         # Small models go on in the form of a quote, and in the words of a reply that they have repeated.
         small = parts.served.current.small and not compacting
-        told = without_recited(messages) if small else messages
+        told = without_recited(messages, parts.requests.told) if small else messages
         spoken = since_copies(told) if small and conversation.kind == "chat" else told
         offers = [await source(conversation, asked) for source in self._sources]
         extra = [block for offer in offers for block in offer.blocks]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 from gateway.memory.answers.listed import OPENINGS as LISTS
@@ -12,12 +12,18 @@ from gateway.memory.answers.sought import ANSWERS, sought
 from gateway.store.memory.messages import StoredMessage
 
 
-def without_recited(messages: Sequence[StoredMessage]) -> list[StoredMessage]:
-    """The messages without the questions that code has answered, and their answers."""
+def without_recited(messages: Sequence[StoredMessage], told: Callable[[str], bool]) -> list[StoredMessage]:
+    """The messages without the questions that code has answered, and their answers; and what it has done and ``told``.
+
+    A small model that sees such a reply says itself that something is done.
+    """
     recited: set[int] = set()
     for asked, reply in pairwise(messages):
-        if asked.role != "user" or reply.role != "assistant" or not reply.text.startswith((*ANSWERS, *LISTS)):
+        if asked.role != "user" or reply.role != "assistant":
             continue
-        if asks_for_tasks(asked.text) or own_question(asked.text) or sought(asked.text):
+        recites = reply.text.startswith((*ANSWERS, *LISTS)) and (
+            asks_for_tasks(asked.text) or own_question(asked.text) or sought(asked.text)
+        )
+        if recites or told(reply.text):
             recited |= {asked.seq, reply.seq}
     return [message for message in messages if message.seq not in recited]

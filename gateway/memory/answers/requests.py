@@ -16,6 +16,9 @@ class Requests(Protocol):
     def reads(self, text: str) -> bool:
         """Whether a message asks for something of the kind."""
 
+    def told(self, reply: str) -> bool:
+        """Whether a reply is like those to such messages."""
+
     def note(
         self, connection: apsw.Connection, conversation: Conversation, message: StoredMessage
     ) -> list[str] | None:
@@ -32,6 +35,9 @@ class NoRequests:
     """For a memory without a runner of tasks."""
 
     def reads(self, text: str) -> bool:
+        return False
+
+    def told(self, reply: str) -> bool:
         return False
 
     def note(

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Sequence
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from typing import Any
 
 import apsw
@@ -26,7 +26,7 @@ from gateway.runs.planning.lists import ListRequest, things_in
 from gateway.runs.planning.reminders import Reminder
 from gateway.runs.planning.requested import named, titles_of
 from gateway.runs.planning.when import day_meant, moment
-from gateway.runs.requests.told import Question, Said, asked, at_moment, joined, of_day, said
+from gateway.runs.requests.told import Question, Said, asked, at_moment, is_told, joined, of_day, said
 from gateway.runs.requests.understood import Understood, lacks_of_list, lacks_of_reminder, understood
 from gateway.runs.starting import start_run
 from gateway.runs.tool import Toolbox
@@ -48,6 +48,7 @@ from gateway.store.memory.tasks import (
 _RECENT = 8
 _MOST_SHOWN = 30
 _ENDED = ("done", "cancelled")
+_SOON = timedelta(seconds=2)
 
 
 class _Given(Struct, frozen=True, kw_only=True):
@@ -81,6 +82,10 @@ class ChatRequests:
     def reads(self, text: str) -> bool:
         """Whether a message asks for something of the kind, whatever was said before."""
         return understood([text], datetime.now(time_zone(self._zone))) is not None
+
+    def told(self, reply: str) -> bool:
+        """Whether a reply is like those to such messages."""
+        return is_told(reply)
 
     def note(
         self, connection: apsw.Connection, conversation: Conversation, message: StoredMessage
@@ -152,13 +157,15 @@ class ChatRequests:
             if reminder.kind == "reminder" and reminder.text and not listed:
                 _add(connection, given, title, day or given.today)
             return
-        at = moment(reminder.time, given.now)
+        # What is due at once would be past by the time that its run checks it.
+        at = max(moment(reminder.time, given.now), datetime.now(given.now.tzinfo) + _SOON)
         task = listed[0] if listed else _new(connection, given, title, at.date(), archetype="model")
         if task is None:
             return
         moved = {"day": at.date().isoformat(), "message": given.message.seq, "updated_at": time.time()}
         save_task(connection, msgspec.structs.replace(task, **moved))
-        line = msgspec.json.encode({"time": at.isoformat(timespec="seconds"), "text": text}).decode()
+        plain = text.replace("{{", "{ {")  # not the result of a step
+        line = msgspec.json.encode({"time": at.isoformat(timespec="seconds"), "text": plain}).decode()
         start_run(
             connection,
             self._limits,

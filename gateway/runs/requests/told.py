@@ -64,6 +64,19 @@ _ASKED: dict[Question, tuple[str, str]] = {
 }  # fmt: skip
 
 
+_OPENINGS = tuple(
+    opening
+    for texts in (*_SAID.values(), *_ASKED.values())
+    for text in texts
+    if len(opening := text.partition("{")[0]) > 1  # not the quotation mark alone
+)
+
+
+def is_told(reply: str) -> bool:
+    """Whether a reply begins like one of these."""
+    return reply.startswith(_OPENINGS)
+
+
 def said(kind: Said, *, vietnamese: bool, **values: str) -> str:
     return _SAID[kind][vietnamese].format(**{"day": "", "what": "", "when": "", **values})
 

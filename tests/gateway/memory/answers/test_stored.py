@@ -150,4 +150,4 @@ def test_answers_are_in_no_later_prompt() -> None:
         ("user", "what's on today?"),
     ]
     messages = [line(seq, role, text) for seq, (role, text) in enumerate(lines)]
-    assert [message.seq for message in without_recited(messages)] == [0, 1, 6, 7, 8]
+    assert [message.seq for message in without_recited(messages, lambda reply: False)] == [0, 1, 6, 7, 8]

@@ -95,6 +95,31 @@ async def test_a_reminder_comes_at_its_time(small: Client) -> None:
     await until(done)
 
 
+async def test_what_is_due_at_once_and_marks_of_results_are_no_errors(small: Client) -> None:
+    name = await start(small)
+    assert (await told(small, name, "set a timer for 0 minutes")).startswith("The timer ends at ")
+    assert (await told(small, name, "remind me to use {{1}} in 0 seconds")).endswith(": use {{1}}")
+
+    async def came() -> bool:
+        return "Reminder: use { {1}}" in await notices(small)
+
+    await until(came)
+
+
+async def test_a_small_model_does_not_see_what_code_has_told(settings: Settings) -> None:
+    settings.data_dir.mkdir(parents=True, exist_ok=True)
+    weights = settings.data_dir / "small.gguf"
+    weights.write_bytes(bundled("models/demo/hearth-demo.gguf").read_bytes())
+    inference = ScriptedInference(fine)
+    async with in_process(changed(settings, "model", name=str(weights)), inference) as client:
+        name = await start(client)
+        for text in ("add salt to my list", "remind me to stretch", "in 10 minutes", "pepper is cheap here"):
+            await told(client, name, text)
+    [call] = [each for each in inference.calls if each.lane == "interactive"]
+    prompt = text_of(call)
+    assert "pepper is cheap" in prompt and "On your list" not in prompt and "remind" not in prompt
+
+
 async def test_what_is_lacking_is_asked_for(small: Client) -> None:
     name = await start(small)
     listed = await told(small, name, "remind me to call the vet")
