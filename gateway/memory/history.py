@@ -51,7 +51,7 @@ _MOST_SIMILAR = 50  # hits by vector alone
 _SIMILAR_SHARE = 0.3
 _HITS = 3
 _CANDIDATES = 32
-_LEAST_NEW = 0.12  # of a hit's words: a message that is nearly the same tells nothing
+_LEAST_NEW = 0.12  # of a quote's words: a message that is nearly the same tells nothing
 _EXCERPT = 400  # characters of a quoted message
 _SNIPPET = 160
 # A decision, or a change of mind: what it says may take the place of what was said before.
@@ -227,7 +227,10 @@ def _with_neighbours(
     def leads(message: Said) -> bool:
         """Long replies have words of any question."""
         short = message.role == "assistant" and len(message.text) <= USUAL_LENGTH
-        return (short or tells(message)) and _new_share(message.text, known) >= _LEAST_NEW
+        return (short or tells(message)) and is_new(message)
+
+    def is_new(message: Said) -> bool:
+        return _new_share(message.text, known) >= _LEAST_NEW
 
     hits = [each for each in store.said(connection, best) if leads(each)][:_HITS]
     found = {hit.seq: hit for hit in hits if tells(hit)}
@@ -238,7 +241,7 @@ def _with_neighbours(
             if hit.role == "assistant" and not of_us and asks(hit) != after:
                 continue  # a question leads to its answer, a reply to what it answers
             near = store.beside(connection, within, hit, after=after)
-            if near is not None and tells(near) and len(words(near.text)) >= _FEWEST_WORDS:
+            if near and tells(near) and is_new(near) and len(words(near.text)) >= _FEWEST_WORDS:
                 found.setdefault(near.seq, near)
     return list(found.values())
 
