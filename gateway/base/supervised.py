@@ -108,4 +108,5 @@ class Supervision:
         return task
 
     def health(self) -> list[TaskHealth]:
-        return [task.health() for task in self._tasks.values()]
+        """By name."""
+        return [task.health() for _, task in sorted(self._tasks.items())]
