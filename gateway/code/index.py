@@ -31,7 +31,7 @@ _AT_ONCE = 40  # files of a transaction
 _CACHED_FILES = 900  # in memory while resolving, of all processes
 _ROUNDS = 5  # of following arguments to parameters; the later ones only for
 _MANY = 40  # files at most
-_MERGED_FROM = 200  # changed files; after fewer, SQLite itself merges the text index by and by
+_MERGED_FROM = 200  # changed files; after fewer, the watcher merges the text index when it is quiet
 _UNRANKED = 0.02  # share of new definitions from which on all are ranked again
 
 Progress = Callable[[str, int, int], None]  # what is being done, how many of how many
@@ -121,7 +121,7 @@ class ProjectIndexer:
             self._database.write_sync(self._finish)
             self._rank()
         if parsed > _MERGED_FROM:
-            self._merge_index()
+            merge_index(self._database)
         return Indexed(parsed, resolved, len(gone), compared.walk)
 
     def _parse(self, compared: _Compared) -> tuple[int, set[str]]:
@@ -195,11 +195,6 @@ class ProjectIndexer:
             found = self._database.read_sync(lambda c: ranks(c, self._project.id))
             self._database.write_sync(lambda c: graph.put_ranks(c, found))
 
-    def _merge_index(self) -> None:
-        more = self._database.write_sync(lambda c: merge_step(c, store.TEXT_INDEX, first=True))
-        while more:
-            more = self._database.write_sync(lambda c: merge_step(c, store.TEXT_INDEX, first=False))
-
     def _resolve(self) -> int:
         """Resolve changed files, those that looked up changed names, and those whose parameters get other values.
 
@@ -241,6 +236,13 @@ class ProjectIndexer:
                 done |= set(todo)
         self._database.write_sync(lambda c: store.set_pending(c, waiting, pending=False))
         return len(done)
+
+
+def merge_index(database: Database) -> None:
+    """Write the text index anew, in steps; beside parts that were deleted, a search takes twice as long."""
+    more = database.write_sync(lambda c: merge_step(c, store.TEXT_INDEX, first=True))
+    while more:
+        more = database.write_sync(lambda c: merge_step(c, store.TEXT_INDEX, first=False))
 
 
 def _is_stale(found: FoundFile, known: store.FileRow | None, packages: set[str]) -> bool:

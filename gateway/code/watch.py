@@ -21,7 +21,7 @@ from watchfiles._rust_notify import RustNotify
 from gateway.base.errors import HearthError
 from gateway.base.private import make_private
 from gateway.base.supervised import Supervised, Supervision
-from gateway.code.index import ProjectIndexer
+from gateway.code.index import ProjectIndexer, merge_index
 from gateway.code.languages.parse import language_of
 from gateway.code.walk import walk
 from gateway.store.code.projects import CodeProject, list_projects
@@ -31,6 +31,9 @@ _STEP_MS = 150  # between looks at collected events; events that follow each oth
 _DEBOUNCE_MS = 1000  # at most
 _LONGEST_WAIT_MS = 600_000
 _MANY = 20  # changed paths
+_QUIET_SECONDS = (
+    120.0  # after changes, until the text index is merged: some 10 MB are written for a large project
+)
 
 log = structlog.get_logger(__name__)
 
@@ -80,9 +83,17 @@ class ProjectWatcher:
         folders: dict[str, set[str]],
         touched: str,
     ) -> None:
-        """Index changes until the folders to watch are others."""
+        """Index changes until the folders to watch are others. The text index is merged when nothing changes more."""
+        unmerged = True  # what was indexed at the start
         while True:
-            paths = await events.get()
+            try:
+                async with asyncio.timeout(_QUIET_SECONDS if unmerged else None):
+                    paths = await events.get()
+            except TimeoutError:
+                await asyncio.to_thread(merge_index, self._database)
+                unmerged = False
+                continue
+            unmerged = True
             if isinstance(paths, Exception):
                 raise _explained(paths, sum(map(len, folders.values()))) from paths
             if any(Path(path).parent == Path(touched) for path in paths):

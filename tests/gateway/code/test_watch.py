@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from gateway.base.supervised import Supervision
+from gateway.code import watch
 from gateway.code.watch import ProjectWatcher, _explained, touch_registry
 from gateway.store.code.projects import CodeProject, list_projects, remove_project
 from tests.gateway.code.conftest import Indexable
@@ -42,6 +43,23 @@ async def test_changed_new_and_removed_files_and_folders(watched: tuple[Indexabl
     await until(lambda: made.row.files == 3)
     made.write({".gitignore": "begin.py\n"})
     await until(lambda: made.row.files == 2)
+
+
+async def test_the_text_index_is_merged_when_nothing_changes_more(
+    watched: tuple[Indexable, Supervision], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, _ = watched
+    monkeypatch.setattr(watch, "_QUIET_SECONDS", 0.5)
+
+    def segments() -> int:
+        count = "SELECT count(DISTINCT segid) FROM code_text_idx"
+        return int(made.database.read_sync(lambda c: c.execute(count).get))
+
+    for name in ("f", "g"):
+        made.write({"a.py": f"def {name}(): ...\n{name}()\n"})
+        await until(lambda name=name: ("a", f"a.{name}", "same file") in made.edges())  # type: ignore[misc]
+    assert segments() > 1
+    await until(lambda: segments() == 1)
 
 
 async def test_a_checkout_is_indexed_at_once(watched: tuple[Indexable, Supervision]) -> None:
