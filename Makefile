@@ -1,4 +1,4 @@
-# make run    start hearth on the built-in model and the sample wiki
+# make run    start hearth on a small model and the sample wiki
 # make test   run the tests
 # make help   all targets
 
@@ -8,7 +8,8 @@ BIN := $(VENV)/bin
 
 .PHONY: run ray install quick test check lint types eval bench bench-peers demo-model tune fmt lock wheel clean help
 
-run: install ## install what is needed, then start the gateway
+run: install ## install what is needed, get the small model, then start the gateway
+	@$(BIN)/hearth pull || echo "Starting without it, on the built-in model."
 	@$(BIN)/hearth start
 
 # RAY="max_replicas=8 cpus=4": the arguments of deploy/ray/app.py.

@@ -54,6 +54,7 @@ WEIGHTS = {
 
 # The base of this row of the catalog is what `make tune` adapts.
 MADE = "gemma-3-270m-hearth"
+STANDARD = "standard"  # the model of `make run`, adapted
 
 
 def cache() -> Path:
@@ -119,16 +120,40 @@ def fetch_base_of(name: str) -> Path:
     if not target.exists():
         cache().mkdir(parents=True, exist_ok=True)
         part = target.with_name(f".{target.name}")
-        fetch_base(row.made, part, lambda *_: None)
+        fetch_base(row.made, part, row.size_bytes or 0, lambda *_: None)
         part.replace(target)
+    return target
+
+
+def fetch_standard() -> Path:
+    """Return the path of what ``hearth pull`` without a name makes, making it if the cache lacks it."""
+    sys.path.append(str(Path(__file__).resolve().parent.parent))
+    from gateway.cli.hub.packages import make
+    from gateway.models.catalog import Catalog
+
+    row = Catalog.load().standard
+    assert row.made is not None
+    adapter = Path(__file__).with_name("tuning") / Path(row.made.adapter).name
+    with adapter.open("rb") as file:
+        version = hashlib.file_digest(file, "sha256").hexdigest()[:12]
+    target = cache() / f"{row.name}.{version}.gguf"
+    if not target.exists():
+        cache().mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=cache()) as part:
+            fresh = Path(part) / target.name
+            make(row.made, adapter, fresh, row.size_bytes or 0, lambda *_: None)
+            fresh.replace(target)
     return target
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("name", choices=sorted((*WEIGHTS, MADE)))
+    parser.add_argument("name", choices=sorted((*WEIGHTS, MADE, STANDARD)))
     name = parser.parse_args().name
-    print(fetch_base_of(name) if name == MADE else fetch(name))
+    if name == STANDARD:
+        print(fetch_standard())
+    else:
+        print(fetch_base_of(name) if name == MADE else fetch(name))
 
 
 if __name__ == "__main__":

@@ -26,6 +26,7 @@ MODELS = frozenset(
         "tiny_xlm_reranker",
         "tool_models",
         "smollm2",
+        "standard_model",
         "minilm",
     }
 )
@@ -91,6 +92,12 @@ def demo_model() -> str:
 def smollm2() -> Path:
     """SmolLM2-135M-Instruct: real weights of 98 MB, downloaded once (``models/weights.py``)."""
     return _weights("smollm2")
+
+
+@pytest.fixture(scope="session")
+def standard_model() -> Path:
+    """The model of `make run`: SmolLM2 with its adapter, made once (``models/weights.py``)."""
+    return _weights("standard")
 
 
 @pytest.fixture(scope="session")

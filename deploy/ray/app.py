@@ -19,7 +19,7 @@ from starlette.applications import Starlette
 
 from gateway.config.settings import Settings
 from gateway.config.sources import load_settings
-from gateway.models.catalog import resolve_model
+from gateway.models.catalog import resolve_model, with_model_name
 
 _NEVER = 1e9  # seconds
 
@@ -100,7 +100,7 @@ def replica_settings(settings: Settings) -> Settings:
 
 def app(arguments: Arguments) -> serve.Application:
     """Raises ConfigurationError for wrong settings, and for a model that is not here."""
-    given = load_settings({}, os.environ, None).settings
+    given = with_model_name(load_settings({}, os.environ, None).settings)
     settings = replica_settings(given)
     resolve_model(settings)  # each replica would fail with it, again and again
     model, idle = settings.model, given.model.idle_seconds

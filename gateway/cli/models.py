@@ -14,7 +14,8 @@ from gateway.cli.common.client import ServerOptions, with_server
 from gateway.cli.common.options import LocalOptions, is_group, json_option, with_local
 from gateway.cli.common.text import say, size_text, table
 from gateway.config.settings import Settings
-from gateway.models.catalog import Catalog, ModelRow, estimate_ram, resolve_model
+from gateway.models.catalog import Catalog, ModelRow, resolve_model, with_model_name
+from gateway.models.gguf_header import estimate_ram
 
 
 @click.group(invoke_without_command=True)
@@ -26,17 +27,18 @@ def models(context: click.Context, as_json: bool, local: LocalOptions) -> None:
     if is_group(context):
         return
     settings = local.settings
+    configured = with_model_name(settings).model.name
     listed = _list_models(settings.data_dir, Catalog.load())
     adapters = _list_adapters(settings)
     if as_json:
-        found = {"models": listed, "adapters": adapters, "configured": settings.model.name}
+        found = {"models": listed, "adapters": adapters, "configured": configured}
         say(msgspec.json.encode(found))
         return
     rows = [["", "NAME", "SIZE", "RAM", "HERE", "DESCRIPTION"]]
     for model in listed:
         name, size, ram = model["name"], model["size_bytes"], model["ram_bytes"]
         sizes = [size_text(each) if each else "-" for each in (size, ram)]
-        mark = "*" if name in (settings.model.name, settings.embedding.model, settings.rerank.model) else ""
+        mark = "*" if name in (configured, settings.embedding.model, settings.rerank.model) else ""
         rows.append([mark, name, *sizes, "yes" if model["installed"] else "no", model["description"]])
     for adapter in adapters:
         size = size_text(adapter["size_bytes"]) if adapter["installed"] else "-"

@@ -42,8 +42,9 @@ class ServerSettings(Struct, frozen=True, forbid_unknown_fields=True):
 class ModelSettings(Struct, frozen=True, forbid_unknown_fields=True):
     """The model, its context, and the life of its host."""
 
-    # A name from the catalog, owner/repository:file of a pulled one, or the path of a GGUF file.
-    name: str = "hearth-demo"
+    # A name from the catalog, owner/repository:file of a pulled one, or the path of a GGUF file. "": the small model
+    # that `hearth pull` gets if it is here, else the built-in one.
+    name: str = ""
     # Other names that requests may use for it.
     aliases: list[str] = []
     # Paths of GGUF files with LoRA adapters of this model, relative to the configuration file. A request names one as

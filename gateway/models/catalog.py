@@ -14,15 +14,16 @@ from msgspec import Meta, Struct
 from gateway.base.errors import ConfigurationError
 from gateway.base.resources import bundled
 from gateway.config.settings import Settings, UpstreamSettings
-from gateway.models.gguf_header import header_pairs, kv_cache_bytes, trained_context
+from gateway.models.gguf_header import (
+    WEIGHTS_FACTOR,
+    cache_bytes,
+    estimate_ram,
+    header_pairs,
+    trained_context,
+)
 
-# For files that are not in the catalog. The KV bytes per cell, for headers without the shape, are those of a 4B Gemma 3
-# (34 layers, 4 heads of 256, F16). The factor covers compute buffers and the allocator.
+# For files that are not in the catalog.
 _UNKNOWN_CONTEXT = {"chat": 8192, "embedding": 2048, "rerank": 2048}
-_UNKNOWN_KV_BYTES_PER_CELL = 34 * 4 * 256 * 2 * 2
-_WEIGHTS_FACTOR = 1.1
-# Python and llama.cpp: a host has 90 MB with 26 MB of weights and cache.
-_PROCESS_BYTES = 64 * 1024 * 1024
 Kind = Literal["chat", "embedding", "rerank"]
 _NAME_SETTINGS: dict[Kind, str] = {
     "chat": "model.name",
@@ -143,6 +144,7 @@ class ModelRow(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     prompts: TaskPrompts = TaskPrompts()
     dimensions: int = 0  # of stored vectors by default; 0: all
     architecture: str | None = None  # other files of this architecture get the same prompts and dimensions
+    standard: bool = False  # serves if no model is configured and this one is here
 
     def path(self, data_dir: Path) -> Path:
         """Path of the file, which may not be pulled yet."""
@@ -173,6 +175,16 @@ class Catalog(Struct, frozen=True):
     def get(self, name: str) -> ModelRow | None:
         return next((row for row in self.rows if row.name == name), None)
 
+    @property
+    def standard(self) -> ModelRow:
+        """The model that ``hearth pull`` gets when no name is given."""
+        return next(row for row in self.rows if row.standard)
+
+    def unnamed(self, data_dir: Path) -> ModelRow:
+        """The model that serves if none is configured: the standard one if it is here, else the built-in one."""
+        standard = self.standard
+        return standard if standard.path(data_dir).is_file() else self.rows[0]
+
     def nearest(self, name: str) -> list[str]:
         """Up to three names similar to ``name``, best first."""
         return difflib.get_close_matches(name.lower(), [row.name for row in self.rows], n=3, cutoff=0.5)
@@ -199,18 +211,27 @@ class _Wanted(Struct, frozen=True):
     data_dir: Path
 
 
+def with_model_name(settings: Settings) -> Settings:
+    """``settings`` with the name of the model that serves now, so that none that is pulled later takes its place."""
+    if settings.model.name or settings.upstream.urls:
+        return settings
+    name = Catalog.load().unnamed(settings.data_dir).name
+    return msgspec.structs.replace(settings, model=msgspec.structs.replace(settings.model, name=name))
+
+
 def resolve_model(settings: Settings, catalog: Catalog | None = None) -> ResolvedModel:
     """Find the configured model: a catalog name, a pulled ``owner/repo:file``, or the path of a GGUF file.
 
-    With ``upstream.urls`` it is the model of that name there. Raises ConfigurationError when it is unknown, missing, or
-    not a chat model.
+    Without a name it is :meth:`Catalog.unnamed`. With ``upstream.urls`` it is the model of that name there. Raises
+    ConfigurationError when it is unknown, missing, or not a chat model.
     """
     if settings.upstream.urls:
         return upstream_model(settings.upstream.model, "chat", settings.upstream.context)
+    settings = with_model_name(settings)
     wanted = _Wanted(settings.model.name, settings.model.context, "chat", settings.data_dir)
     model = _resolve(wanted, catalog or Catalog.load())
     adapters = {path.stem: path for path in map(Path, settings.model.adapters)}
-    ram = sum(int(path.stat().st_size * _WEIGHTS_FACTOR) for path in adapters.values() if path.is_file())
+    ram = sum(int(path.stat().st_size * WEIGHTS_FACTOR) for path in adapters.values() if path.is_file())
     return msgspec.structs.replace(model, adapters=adapters, ram_bytes=model.ram_bytes + ram)
 
 
@@ -321,16 +342,6 @@ def _is_like(row: ModelRow, kind: Kind, path: Path, architecture: object) -> boo
     return row.kind == kind and (row.name in path.stem.lower() or (row.architecture or "") == architecture)
 
 
-def estimate_ram(path: Path, size_bytes: int, context: int) -> int:
-    """Upper estimate of a host's memory: its own, weights plus a tenth, an F16 KV cache of ``context`` cells."""
-    return _PROCESS_BYTES + int(size_bytes * _WEIGHTS_FACTOR) + _cache_bytes(path, context)
-
-
-def _cache_bytes(path: Path, context: int) -> int:
-    known = kv_cache_bytes(path, context)
-    return known if known is not None else context * _UNKNOWN_KV_BYTES_PER_CELL
-
-
 def _resolve_row(row: ModelRow, wanted: _Wanted) -> ResolvedModel:
     if row.kind != wanted.kind:
         raise ConfigurationError(
@@ -355,7 +366,7 @@ def _model(row: ModelRow, path: Path, wanted: _Wanted, cache_reason: str) -> Res
     if ram is None:
         ram = estimate_ram(path, size, context)
     elif context > row.context:
-        ram += _cache_bytes(path, context) - _cache_bytes(path, row.context)
+        ram += cache_bytes(path, context) - cache_bytes(path, row.context)
     if wanted.context:
         cache_reason = f"set by `{_NAME_SETTINGS[row.kind].partition('.')[0]}.context`"
     return ResolvedModel(
@@ -371,7 +382,7 @@ def _model(row: ModelRow, path: Path, wanted: _Wanted, cache_reason: str) -> Res
         kind=row.kind,
         prompts=row.prompts,
         dimensions=row.dimensions or None,
-        cell_bytes=_cache_bytes(path, 1),
+        cell_bytes=cache_bytes(path, 1),
         context_given=bool(wanted.context),
         cache_reason=cache_reason,
     )

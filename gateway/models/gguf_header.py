@@ -24,10 +24,26 @@ _MAX_STRING = 1 << 20
 _MAX_ITEMS = 4096  # arrays of the architecture have one item per layer
 _MAX_VOCABULARY = 1 << 22  # tokens, merges
 _KV_ITEM_BYTES = 2  # F16
+# For headers without the shape: that of a 4B Gemma 3 (34 layers, 4 heads of 256, F16).
+_UNKNOWN_KV_BYTES_PER_CELL = 34 * 4 * 256 * 2 * 2
+WEIGHTS_FACTOR = 1.1  # covers compute buffers and the allocator
+# Python and llama.cpp: a host has 90 MB with 26 MB of weights and cache.
+_PROCESS_BYTES = 64 * 1024 * 1024
 
 
 class _UnreadableError(ValueError):
     """Not a GGUF header that this module can parse."""
+
+
+def estimate_ram(path: Path, size_bytes: int, context: int) -> int:
+    """Upper estimate of a host's memory: its own, weights plus a tenth, an F16 KV cache of ``context`` cells."""
+    return _PROCESS_BYTES + int(size_bytes * WEIGHTS_FACTOR) + cache_bytes(path, context)
+
+
+def cache_bytes(path: Path, context: int) -> int:
+    """:func:`kv_cache_bytes`, or an estimate for an unknown shape."""
+    known = kv_cache_bytes(path, context)
+    return known if known is not None else context * _UNKNOWN_KV_BYTES_PER_CELL
 
 
 def kv_cache_bytes(path: Path, context: int) -> int | None:

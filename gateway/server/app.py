@@ -66,7 +66,7 @@ from gateway.memory.context import MemoryParts
 from gateway.memory.history import MessageDocuments
 from gateway.memory.learning.recall import FactDocuments
 from gateway.memory.service import Conversations
-from gateway.models.catalog import Kind, ResolvedModel, resolve_model, tokenizer_settings
+from gateway.models.catalog import Kind, ResolvedModel, resolve_model, tokenizer_settings, with_model_name
 from gateway.models.prompts import PromptSet, load_prompts
 from gateway.models.served import ServedModel
 from gateway.runs.runner import RunParts
@@ -144,7 +144,7 @@ def create_app(
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
-            app.state.services = await open_services(app, settings, stack, inference)
+            app.state.services = await open_services(app, with_model_name(settings), stack, inference)
             yield
 
     app = Starlette(

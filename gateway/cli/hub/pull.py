@@ -21,6 +21,8 @@ from gateway.cli.hub.hub import RemoteFile, cached, copy_cached, download, locat
 from gateway.cli.hub.packages import make
 from gateway.models.catalog import Catalog, ModelRow, Packaged, model_path, split_repo_file
 
+_BAR = "{desc}: {percentage:3.0f}%|{bar}| {n_fmt} of {total_fmt}"  # of bytes, then of parts: no speed of both
+
 
 @dataclass(frozen=True)
 class _Report:
@@ -38,19 +40,20 @@ class _Report:
 
 
 @click.command()
-@click.argument("name")
+@click.argument("name", required=False)
 @json_option
 @with_local
-def pull(name: str, as_json: bool, local: LocalOptions) -> int:
+def pull(name: str | None, as_json: bool, local: LocalOptions) -> int:
     """Download a model.
 
-    NAME is a name from `hearth models`, or OWNER/REPO:FILE.gguf of a Hugging Face hub. An interrupted download
+    NAME is a name from `hearth models`, or OWNER/REPO:FILE.gguf of a Hugging Face hub; without it, a small model that
+    `hearth start` then uses where the settings name none. An interrupted download
     resumes where it stopped. HF_TOKEN, HF_HOME, HF_ENDPOINT and HF_HUB_OFFLINE are honoured. --json prints progress as
     Ollama's /api/pull does, one object a line; the last one has the status "success" or an "error".
     """
     report = _Report(as_json)
     try:
-        _pull_named(name, local.settings.data_dir, report)
+        _pull_named(name or Catalog.load().standard.name, local.settings.data_dir, report)
     except HearthError as error:
         if not as_json:
             raise
@@ -67,6 +70,9 @@ def _pull_named(name: str, data_dir: Path, report: _Report) -> None:
         report.say(f"{name} comes with hearth: there is nothing to download")
         return
     if row is not None and row.made is not None:
+        if row.path(data_dir).exists():
+            report.say(f"{name} is here already; delete {row.path(data_dir)} to make it again")
+            return
         _make(row, row.made, data_dir, report)
     else:
         repo, file = _repo_and_file(name, row, catalog)
@@ -74,19 +80,18 @@ def _pull_named(name: str, data_dir: Path, report: _Report) -> None:
     if row is not None and row.kind != "chat":
         variable = f"HEARTH_{row.kind.upper()}__MODEL={name}"
         report.say(f"use it: set `{row.kind}.model` to {name} ({variable}) and start again")
+    elif row is not None and row.standard:
+        report.say("use it: hearth start, unless the settings name another model")
     else:
         report.say(f"use it: hearth start --model {name}")
 
 
 def _make(row: ModelRow, made: Packaged, data_dir: Path, report: _Report) -> None:
     target = row.path(data_dir)
-    if target.exists():
-        report.say(f"{target} is here already; delete it to make it again")
-        return
     make_private(target.parent)
     size = row.size_bytes or 0
     report.say(f"{row.name}: {size_text(size)} to download ({row.licence})")
-    with tqdm(desc=row.name, leave=False, disable=True if report.as_json else None) as bar:
+    with tqdm(leave=False, unit_scale=True, bar_format=_BAR, disable=True if report.as_json else None) as bar:
 
         def show(work: str, done: int, total: int) -> None:
             bar.set_description(work, refresh=False)

@@ -17,13 +17,13 @@ from gateway.config.settings import EmbeddingSettings, ModelSettings, Settings, 
 from gateway.models.catalog import (
     Catalog,
     ModelRow,
-    estimate_ram,
     models_beside,
     resolve_embedding_model,
     resolve_model,
     split_repo_file,
+    with_model_name,
 )
-from gateway.models.gguf_header import kv_cache_bytes
+from gateway.models.gguf_header import estimate_ram, kv_cache_bytes
 
 GIB = 2**30
 
@@ -75,8 +75,17 @@ def test_the_catalog_that_ships_is_sound() -> None:
     assert [row.name for row in rows if row.kind == "rerank"] == ["bge-reranker-v2-m3"]
 
 
-def test_the_default_model_is_in_the_catalog(tmp_path: Path) -> None:
-    assert Catalog.load().get(Settings(data_dir=tmp_path).model.name) is not None
+def test_the_standard_model_serves_once_it_is_here(tmp_path: Path) -> None:
+    unnamed = Settings(data_dir=tmp_path)
+    assert resolve_model(unnamed).name == "hearth-demo"
+    named = with_model_name(unnamed)
+    standard = Catalog.load().standard
+    path = standard.path(tmp_path)
+    path.parent.mkdir(parents=True)
+    path.write_bytes(header(**GEMMA))
+    assert resolve_model(unnamed).name == standard.name
+    assert resolve_model(named).name == "hearth-demo"  # a running server keeps its model
+    assert resolve_model(settings(tmp_path, "hearth-demo")).name == "hearth-demo"
 
 
 def test_a_pulled_model_resolves_with_its_row(tmp_path: Path) -> None:

@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.models.catalog import estimate_ram
-from gateway.models.gguf_header import chat_template, header_pairs
+from gateway.models.gguf_header import chat_template, estimate_ram, header_pairs
 from tests.end_to_end.server import Server
 
 pytestmark = pytest.mark.soak

@@ -60,11 +60,14 @@ def target(tmp_path: Path) -> Path:
 
 def test_parts_are_joined_verified_and_merged(packaged: Packaged, adapter: Path, target: Path) -> None:
     seen: list[Work] = []
-    make(packaged, adapter, target, 1, lambda *work: seen.append(work))
+    size = sum(path.stat().st_size for path in (target.parent.parent / "index").iterdir())
+    make(packaged, adapter, target, size, lambda *work: seen.append(work))
     names = {each.name for each in gguf.GGUFReader(target).tensors}
     assert "token_embd.weight" in names
     assert list(target.parent.iterdir()) == [target]
-    assert ("downloading", 2, 2) in seen
+    loaded = [done for work, done, total in seen if work == "downloading"]
+    assert (loaded[0], loaded[-1]) == (0, size)
+    assert loaded == sorted(loaded)
     assert seen[-1] == ("adapting", len(names), len(names))
 
 
