@@ -44,7 +44,7 @@ _OWN = re.compile(
     # "Tabs or spaces, what do I prefer?"
     r"(?:[\w' -]{3,30}, )?(?:who|what|when|where|which|how (?:old|many|much|long|tall))(?:['’]?s)?\b"
     rf"(?=.*{_I})|"
-    rf"(?=.*{_ME_VI}).*(?<!\w)(?:gì|đâu|ai|nào|mấy|bao nhiêu|bao giờ|tên)(?!\w)",
+    rf"(?=.*{_ME_VI}).*(?<!\w)(?:gì|đâu|ai|nào|mấy|bao nhiêu|bao giờ|tên(?=\W*$|.*\?))(?!\w)",
     re.I,
 )
 # They are answered by facts alone: of what else was said, the words do not tell.

@@ -109,6 +109,13 @@ def test_any_other_question_is_left_to_the_model(asked: str) -> None:
     assert answer(asked, FACTS) == ""
 
 
+def test_a_vietnamese_name_is_asked_for_or_told() -> None:
+    for asked in ("mèo của tôi tên gì?", "tên mèo của tôi?", "bạn có biết tên mình không?"):
+        assert own_question(asked) is not None
+    for told in ("con mèo của tôi tên là Mướp", "em gái tôi tên Lan.", "tôi tên là Nam"):
+        assert own_question(told) is None
+
+
 @pytest.mark.parametrize("asked", ["what do you know about me?", "So what have I told you about myself?"])
 def test_everything_known_is_listed(asked: str) -> None:
     told = answer(asked, FACTS).splitlines()
