@@ -7,10 +7,12 @@ import random
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 
-from gateway.evaluation.score import Row, within
+from gateway.evaluation.score import Kept, Row, within
 
 # Of rows; None if no row counts.
 Measure = Callable[[Sequence[Row]], float | None]
+Chosen = Callable[[Row], bool]
+Value = Callable[[Row], float]
 Interval = tuple[float, float]
 
 _RESAMPLES = 1000
@@ -29,33 +31,46 @@ def quantile(values: Sequence[float], share: float) -> float:
     return sorted(values)[math.ceil(share * len(values)) - 1]
 
 
-def _share(chosen: Callable[[Row], bool], holds: Callable[[Row], bool]) -> Measure:
+def _ratio(chosen: Chosen, part: Value, whole: Value) -> Measure:
+    """Divide sums over the chosen rows."""
+
     def measure(rows: Sequence[Row]) -> float | None:
         found = [row for row in rows if chosen(row)]
-        return ratio(sum(map(holds, found)), len(found))
+        return ratio(sum(map(part, found)), sum(map(whole, found)))
 
     return measure
 
 
-def _mean(chosen: Callable[[Row], bool], value: Callable[[Row], float]) -> Measure:
+def _mean(chosen: Chosen, value: Value) -> Measure:
+    return _ratio(chosen, value, lambda _: 1)
+
+
+def _of_kept(part: Callable[[Kept], float], whole: Callable[[Kept], float]) -> Measure:
+    """Divide sums over the dialogues."""
+
     def measure(rows: Sequence[Row]) -> float | None:
-        found = [value(row) for row in rows if chosen(row)]
-        return ratio(sum(found), len(found))
+        kept = [row.kept for row in rows if row.kept is not None]
+        return ratio(sum(map(part, kept)), sum(map(whole, kept)))
 
     return measure
 
 
-def _seconds(share: float) -> Measure:
+def _amount(entries: Callable[[Kept], Sequence[str]]) -> Measure:
+    """Count the entries of all dialogues."""
+
     def measure(rows: Sequence[Row]) -> float | None:
-        found = [row.timings["total"] for row in rows if "total" in row.timings]
+        kept = [row.kept for row in rows if row.kept is not None]
+        return float(sum(len(entries(each)) for each in kept)) if kept else None
+
+    return measure
+
+
+def _seconds(durations: Callable[[Row], Sequence[float]], share: float) -> Measure:
+    def measure(rows: Sequence[Row]) -> float | None:
+        found = [seconds for row in rows for seconds in durations(row)]
         return round(quantile(found, share), 4) if found else None
 
     return measure
-
-
-def _fact_recall(rows: Sequence[Row]) -> float | None:
-    asked = [row for row in rows if _asked(row)]
-    return ratio(sum(row.facts for row in asked), sum(row.facts_wanted for row in asked))
 
 
 def _abstention_f1(rows: Sequence[Row]) -> float | None:
@@ -64,62 +79,6 @@ def _abstention_f1(rows: Sequence[Row]) -> float | None:
     wanted = sum(not row.answerable for row in answered)
     right = sum(row.refused and not row.answerable for row in answered)
     return ratio(2 * right, sum(row.refused for row in answered) + wanted) if wanted else None
-
-
-def _wrong_stored(rows: Sequence[Row]) -> float | None:
-    return ratio(sum(len(row.wrong) for row in rows), sum(row.stored or 0 for row in rows))
-
-
-def _memory_recall(rows: Sequence[Row]) -> float | None:
-    found = [row for row in rows if _is_line(row)]
-    return ratio(sum(row.facts for row in found), sum(row.facts_wanted for row in found))
-
-
-def _task_recall(rows: Sequence[Row]) -> float | None:
-    return ratio(sum(row.changes for row in rows), sum(row.changes_wanted for row in rows))
-
-
-def _planted(part: str) -> Measure:
-    def measure(rows: Sequence[Row]) -> float | None:
-        kept = [row.kept for row in rows if row.kept is not None]
-        return ratio(sum(getattr(each, part) for each in kept), sum(each.planted for each in kept))
-
-    return measure
-
-
-def _amount(part: str) -> Measure:
-    """How many entries the lists have together."""
-
-    def measure(rows: Sequence[Row]) -> float | None:
-        kept = [row.kept for row in rows if row.kept is not None]
-        return float(sum(len(getattr(each, part)) for each in kept)) if kept else None
-
-    return measure
-
-
-def _tasks_right(rows: Sequence[Row]) -> float | None:
-    kept = [row.kept for row in rows if row.kept is not None]
-    return ratio(sum(each.tasks_right for each in kept), sum(each.tasks for each in kept))
-
-
-def _waited(share: float) -> Measure:
-    def measure(rows: Sequence[Row]) -> float | None:
-        waits = [wait for row in rows if row.kept is not None for wait in row.kept.waited]
-        return round(quantile(waits, share), 4) if waits else None
-
-    return measure
-
-
-def _calls(rows: Sequence[Row]) -> float | None:
-    """Calls of the memory for each message; the replies are none."""
-    kept = [row.kept for row in rows if row.kept is not None]
-    made = sum(count for each in kept for kind, count in each.calls.items() if kind != "chat")
-    return ratio(made, sum(each.messages for each in kept))
-
-
-def _by_model(rows: Sequence[Row]) -> float | None:
-    kept = [row.kept for row in rows if row.kept is not None]
-    return ratio(sum(each.summaries for each in kept), sum(each.summaries + each.extracts for each in kept))
 
 
 def _is_line(row: Row) -> bool:
@@ -146,45 +105,62 @@ def _has_tokens(row: Row) -> bool:
     return bool(row.tokens)
 
 
+def _planted(kept: Kept) -> int:
+    return kept.planted
+
+
+def _calls(kept: Kept) -> int:
+    """Calls of the memory; the replies are none."""
+    return sum(count for kind, count in kept.calls.items() if kind != "chat")
+
+
+def _waited(row: Row) -> list[float]:
+    return row.kept.waited if row.kept is not None else []
+
+
+def _total(row: Row) -> list[float]:
+    return [row.timings["total"]] if "total" in row.timings else []
+
+
 MEASURES: Mapping[str, Measure] = {
-    "hit_at_1_own_words": _share(_answerable, lambda row: row.own_rank == 1),
-    "hit_at_3_own_words": _share(_answerable, lambda row: within(row.own_rank, 3)),
-    "hit_at_5_own_words": _share(_answerable, lambda row: within(row.own_rank, 5)),
-    "hit_at_1_model_terms": _share(_asked, lambda row: row.model_rank == 1),
-    "hit_at_3_model_terms": _share(_asked, lambda row: within(row.model_rank, 3)),
-    "right_page_in_prompt": _share(_prompt_known, lambda row: row.page_in_prompt is True),
-    "all_facts_in_prompt": _share(_prompt_known, lambda row: row.facts_in_prompt == row.facts_wanted),
-    "answers_right": _share(_asked, lambda row: row.right),
-    "fact_recall": _fact_recall,
+    "hit_at_1_own_words": _mean(_answerable, lambda row: row.own_rank == 1),
+    "hit_at_3_own_words": _mean(_answerable, lambda row: within(row.own_rank, 3)),
+    "hit_at_5_own_words": _mean(_answerable, lambda row: within(row.own_rank, 5)),
+    "hit_at_1_model_terms": _mean(_asked, lambda row: row.model_rank == 1),
+    "hit_at_3_model_terms": _mean(_asked, lambda row: within(row.model_rank, 3)),
+    "right_page_in_prompt": _mean(_prompt_known, lambda row: row.page_in_prompt is True),
+    "all_facts_in_prompt": _mean(_prompt_known, lambda row: row.facts_in_prompt == row.facts_wanted),
+    "answers_right": _mean(_asked, lambda row: row.right),
+    "fact_recall": _ratio(_asked, lambda row: row.facts, lambda row: row.facts_wanted),
     # Per answer, then averaged over the answers that state something, as in ALCE.
     "citation_precision": _mean(_states, lambda row: row.precise_citations / max(1, row.citations)),
     "citation_recall": _mean(_states, lambda row: row.recalled_statements / row.statements),
-    "right_page_cited_where_right": _share(lambda row: _asked(row) and row.right, lambda row: row.right_page),
+    "right_page_cited_where_right": _mean(lambda row: _asked(row) and row.right, lambda row: row.right_page),
     "abstention_f1": _abstention_f1,
-    "refusal_accuracy": _share(
+    "refusal_accuracy": _mean(
         lambda row: not row.answerable and not _is_line(row) and row.kept is None, lambda row: row.refused
     ),
-    "false_refusals": _share(_asked, lambda row: row.refused),
-    "wrong_of_stored": _wrong_stored,
-    "lines_with_wrong": _share(_is_line, lambda row: bool(row.wrong)),
-    "stated_facts_stored": _memory_recall,
-    "task_changes_made": _task_recall,
-    "lines_right": _share(_is_line, lambda row: row.right),
-    "planted_in_prompt": _planted("in_prompt"),
-    "planted_in_prompt_when_asked": _planted("when_asked"),
-    "evidence_recall_at_5": _planted("first_five"),
-    "planted_in_facts": _planted("in_facts"),
-    "task_states_right": _tasks_right,
-    "superseded_shown_as_current": _amount("stale"),
-    "invented": _amount("invented"),
-    "secrets_at_rest": _amount("leaked"),
-    "summaries_by_the_model": _by_model,
-    "memory_calls_a_message": _calls,
-    "waited_seconds_p50": _waited(0.5),
-    "waited_seconds_p95": _waited(0.95),
-    "waited_seconds_max": _waited(1.0),
-    "seconds_p50": _seconds(0.5),
-    "seconds_p95": _seconds(0.95),
+    "false_refusals": _mean(_asked, lambda row: row.refused),
+    "wrong_of_stored": _ratio(_is_line, lambda row: len(row.wrong), lambda row: row.stored or 0),
+    "lines_with_wrong": _mean(_is_line, lambda row: bool(row.wrong)),
+    "stated_facts_stored": _ratio(_is_line, lambda row: row.facts, lambda row: row.facts_wanted),
+    "task_changes_made": _ratio(_is_line, lambda row: row.changes, lambda row: row.changes_wanted),
+    "lines_right": _mean(_is_line, lambda row: row.right),
+    "planted_in_prompt": _of_kept(lambda kept: kept.in_prompt, _planted),
+    "planted_in_prompt_when_asked": _of_kept(lambda kept: kept.when_asked, _planted),
+    "evidence_recall_at_5": _of_kept(lambda kept: kept.first_five, _planted),
+    "planted_in_facts": _of_kept(lambda kept: kept.in_facts, _planted),
+    "task_states_right": _of_kept(lambda kept: kept.tasks_right, lambda kept: kept.tasks),
+    "superseded_shown_as_current": _amount(lambda kept: kept.stale),
+    "invented": _amount(lambda kept: kept.invented),
+    "secrets_at_rest": _amount(lambda kept: kept.leaked),
+    "summaries_by_the_model": _of_kept(lambda kept: kept.summaries, lambda kept: kept.summaries + kept.extracts),
+    "memory_calls_a_message": _of_kept(_calls, lambda kept: kept.messages),
+    "waited_seconds_p50": _seconds(_waited, 0.5),
+    "waited_seconds_p95": _seconds(_waited, 0.95),
+    "waited_seconds_max": _seconds(_waited, 1.0),
+    "seconds_p50": _seconds(_total, 0.5),
+    "seconds_p95": _seconds(_total, 0.95),
     "prompt_tokens_a_question": _mean(_has_tokens, lambda row: sum(t.prompt for t in row.tokens.values())),
     "completion_tokens_a_question": _mean(
         _has_tokens, lambda row: sum(t.completion for t in row.tokens.values())
