@@ -8,7 +8,6 @@ from gateway.base.redact import MARK
 from gateway.runs.planning.known import NamedThings
 from gateway.runs.planning.lists import list_requests
 from gateway.runs.planning.reminders import reminders_in
-from gateway.runs.planning.requested import named
 from gateway.runs.planning.wordings import BEFORE, KEEP, URL
 from gateway.runs.tool import Toolbox
 
@@ -60,7 +59,7 @@ def beyond_steps(text: str, tools: Toolbox, known: NamedThings) -> str:
         return "A secret was taken out of it, and the rest is not worth remembering"
     if any(request.op in ("drop", "done", "clear") for request in list_requests(text)):
         return "No step takes anything off the list: say it in a chat, or use `hearth tasks state`"
-    if any(not each.time or not named(each) for each in reminders_in(text)):
+    if any(not each.time or not each.says for each in reminders_in(text)):
         return "A reminder needs what it is for, and a time such as tomorrow 9:00"
     if _UNDOING.match(bare):
         return "No step deletes, cancels or prevents anything"

@@ -70,6 +70,11 @@ class ListRequest(Struct, frozen=True, kw_only=True):
     of_calendar: bool = False
     of_shopping: bool = False
 
+    @property
+    def titles(self) -> list[str]:
+        """What is put on the list: one title, or one for each short thing."""
+        return things_in(self.what, short=self.of_shopping)
+
 
 def list_requests(text: str) -> list[ListRequest]:
     """What a text asks of the list, in order, if it asks for nothing else; otherwise nothing."""

@@ -114,6 +114,14 @@ class Reminder(Struct, frozen=True, kw_only=True):
     text: str
     vietnamese: bool = False
 
+    @property
+    def says(self) -> str:
+        """Its text, "alarm", or "timer: 10 minutes"."""
+        if self.text or self.kind == "reminder":
+            return self.text
+        name = {"alarm": ("alarm", "báo thức"), "timer": ("timer", "hẹn giờ")}[self.kind][self.vietnamese]
+        return f"{name}: {self.time.removeprefix('in ')}" if self.kind == "timer" else name
+
 
 def reminder_in(text: str) -> Reminder | None:
     """The one reminder, alarm or timer that a text asks for, and nothing else; None if it is anything else."""

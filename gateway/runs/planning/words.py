@@ -11,43 +11,13 @@ import re
 from msgspec import Struct
 
 from gateway.base.redact import MARK
+from gateway.runs.planning import wordings
 from gateway.runs.planning.beyond import CONDITION, KEPT, LISTED, RECURRING
 from gateway.runs.planning.items import MAX_ITEMS, MAX_TITLE, PlannedItem, item_of_call, times_in
 from gateway.runs.planning.known import NamedThings
-from gateway.runs.planning.requested import steps_of_request
-from gateway.runs.planning.typed import bare
+from gateway.runs.planning.lists import list_requests
+from gateway.runs.planning.reminders import reminders_in
 from gateway.runs.planning.when import FROM_ANOTHER, TIME, with_hour
-from gateway.runs.planning.wordings import (
-    ABOUT_FILE,
-    AFTER,
-    AND,
-    ASKED_OF_STEPS,
-    CODE,
-    CODE_ASKED,
-    COMPARE,
-    GENERAL,
-    IN_FILE,
-    KEEP_ANSWER,
-    KEEP_FOUND,
-    KEEP_RESULT,
-    LEADING,
-    LEARN,
-    NAMED,
-    OF_CALLS,
-    PARTS,
-    PATH,
-    PERSONAL,
-    PRONOUN,
-    QUESTION,
-    READ,
-    SEARCH,
-    SUM_UP,
-    TELL_AT_END,
-    TELL_RESULT,
-    TOPIC,
-    URL,
-    USES,
-)
 from gateway.runs.tool import Toolbox
 
 _MOST_OPTIONS = 12
@@ -89,8 +59,8 @@ def parts_of(title: str, tools: Toolbox, known: NamedThings) -> list[TitlePart]:
     """The parts of a title, in order."""
     if steps := _of_file(title, known):
         return [TitlePart(title, _planned(steps, tools))]
-    parts = [part for part in PARTS.split(AFTER.sub("", title)) if part.strip()]
-    finer = _followed([piece for part in parts for piece in AND.split(part)], tools, known)
+    parts = [part for part in wordings.PARTS.split(wordings.AFTER.sub("", title)) if part.strip()]
+    finer = _followed([piece for part in parts for piece in wordings.AND.split(part)], tools, known)
     if not all(part.items for part in finer):
         whole = _followed(parts, tools, known)
         # A text that is kept, listed or told may hold anything; what is looked up holds no further step.
@@ -113,7 +83,7 @@ def _is_conditional(parts: list[TitlePart]) -> bool:
 
 def item_of_words(text: str, tools: Toolbox) -> PlannedItem | None:
     """The call of a text that names its tool."""
-    named = _named(bare(text))
+    named = _named(wordings.bare(text))
     return next(iter(_planned([named], tools)), None) if named else None
 
 
@@ -122,10 +92,10 @@ def options(part: str, tools: Toolbox, known: NamedThings) -> list[str]:
 
     None if it names a tool that is not there.
     """
-    text = bare(part)
+    text = wordings.bare(part)
     if (named := _named(text)) and tools.find(named[0]) is None:  # such as http_get, without hosts
         return []
-    rest = LEADING.sub("", text, count=1)
+    rest = wordings.LEADING.sub("", text, count=1)
     lines = [f"ask_wiki: {text}", f"search_wiki: {rest}"]
     if KEPT.search(text):
         lines += [f"remember: {rest}"]
@@ -137,7 +107,7 @@ def options(part: str, tools: Toolbox, known: NamedThings) -> list[str]:
     for time in times_in(text, tools)[:1]:
         without = " ".join(text.replace(time, "", 1).split()).strip(" ,")
         lines += [f"remind_at: {time} | {without}", f"wait_until: {time}"]
-    lines += [f"http_get: {url}" for url in URL.findall(text)]
+    lines += [f"http_get: {url}" for url in wordings.URL.findall(text)]
     there = [line for line in dict.fromkeys(lines) if tools.find(line.partition(":")[0]) is not None]
     return there[:_MOST_OPTIONS]
 
@@ -147,8 +117,8 @@ def _followed(parts: list[str], tools: Toolbox, known: NamedThings) -> list[Titl
     found: list[TitlePart] = []
     steps: list[_Step] = []  # one of no tool for a part that no rule knows
     for part in parts:
-        text = bare(part)
-        if part is parts[-1] and steps and steps[-1][0] in _FINDING and TELL_RESULT.fullmatch(text):
+        text = wordings.bare(part)
+        if part is parts[-1] and steps and steps[-1][0] in _FINDING and wordings.TELL_RESULT.fullmatch(text):
             continue  # the end of a run tells the last result
         own = _of_result(text, steps)
         if (
@@ -178,7 +148,9 @@ def _followed(parts: list[str], tools: Toolbox, known: NamedThings) -> list[Titl
 def _asks_of_steps(text: str, before: list[_Step]) -> bool:
     """Whether a question is about what earlier steps have read, and not about the wiki."""
     is_named = _named(text) is not None
-    return not is_named and (_has_read(before) or (bool(before) and PRONOUN.search(text) is not None))
+    return not is_named and (
+        _has_read(before) or (bool(before) and wordings.PRONOUN.search(text) is not None)
+    )
 
 
 def _has_read(before: list[_Step]) -> bool:
@@ -187,14 +159,14 @@ def _has_read(before: list[_Step]) -> bool:
 
 def _of_reading(text: str, before: list[_Step]) -> list[_Step]:
     """A question about what was read, such as "tell me if it opens at 9"."""
-    learned = LEARN.fullmatch(text) if _has_read(before) else None
+    learned = wordings.LEARN.fullmatch(text) if _has_read(before) else None
     asked = learned["question"] if learned else ""
-    return [("think", {"question": asked})] if ASKED_OF_STEPS.fullmatch(asked) else []
+    return [("think", {"question": asked})] if wordings.ASKED_OF_STEPS.fullmatch(asked) else []
 
 
 def _kept_of_reading(text: str, before: list[_Step]) -> list[_Step]:
     """What is to be remembered of a text that was read: "note down when it closes"."""
-    kept = KEEP_ANSWER.fullmatch(text) if _has_read(before) else None
+    kept = wordings.KEEP_ANSWER.fullmatch(text) if _has_read(before) else None
     if kept is None:
         return []
     question = kept["question"].strip(" ?.")
@@ -204,14 +176,14 @@ def _kept_of_reading(text: str, before: list[_Step]) -> list[_Step]:
 
 def _kept_of_wiki(text: str, before: list[_Step]) -> list[_Step]:
     """What is to be looked up and remembered; "it" is the topic of the search before."""
-    found = KEEP_FOUND.fullmatch(text)
-    if found is None or any(each.search(text) for each in (PATH, _TIME)):
+    found = wordings.KEEP_FOUND.fullmatch(text)
+    if found is None or any(each.search(text) for each in (wordings.PATH, _TIME)):
         return []
     asked = (found["question"] or found["topic"]).strip(" ?.")
-    if before and before[-1][0] == "search_wiki" and not PRONOUN.fullmatch(asked):
-        asked = PRONOUN.sub(before[-1][1]["query"], asked, count=1)
-    question = asked if QUESTION.fullmatch(asked) else f"What is {asked}?"
-    if PERSONAL.search(question) or PRONOUN.fullmatch(asked):
+    if before and before[-1][0] == "search_wiki" and not wordings.PRONOUN.fullmatch(asked):
+        asked = wordings.PRONOUN.sub(before[-1][1]["query"], asked, count=1)
+    question = asked if wordings.QUESTION.fullmatch(asked) else f"What is {asked}?"
+    if wordings.PERSONAL.search(question) or wordings.PRONOUN.fullmatch(asked):
         return []
     return [
         ("ask_wiki", {"question": question}),
@@ -221,7 +193,7 @@ def _kept_of_wiki(text: str, before: list[_Step]) -> list[_Step]:
 
 def _of_waiting(text: str, before: list[_Step]) -> list[_Step]:
     """What is told at the end of a wait: "wait 5 minutes, then tell me the tea is ready"."""
-    told = TELL_AT_END.fullmatch(text) if before and before[-1][0] == "wait_until" else None
+    told = wordings.TELL_AT_END.fullmatch(text) if before and before[-1][0] == "wait_until" else None
     return [("notify", {"text": _unquoted(told["text"])})] if told else []
 
 
@@ -230,7 +202,7 @@ def _at_a_time(text: str, known: NamedThings, *, last: bool) -> list[_Step]:
     if not last and (alone := _TIME.fullmatch(text)):
         return [("wait_until", {"time": alone["time"]})]
     timed = _TIMED.fullmatch(text)
-    found = _steps(bare(timed["rest"]), known) if timed else []
+    found = _steps(wordings.bare(timed["rest"]), known) if timed else []
     if timed is None or not found or any(tool not in _FINDING for tool, _ in found):
         return []
     return [("wait_until", {"time": timed["time"]}), *found]
@@ -242,24 +214,25 @@ def _of_result(text: str, before: list[_Step]) -> list[_Step]:
     if not last or not before[-1][0]:
         return []
     result = f"{{{{{last}}}}}"
-    if KEEP_RESULT.fullmatch(text):
+    if wordings.KEEP_RESULT.fullmatch(text):
         tool, given = before[last - 1]
         subject = next(iter(given.values())).strip(" ?.").removeprefix("What is ")
         calls = "callers of " if tool == "callers_of" else ""
         return [("remember", {"text": f"{calls}{subject}: {result}"})]
     named = _named(text)
-    if named and named[0] == "remind_at" and TELL_RESULT.fullmatch(named[1]["text"]):  # "tell me at 18:00"
+    # "Tell me at 18:00".
+    if named and named[0] == "remind_at" and wordings.TELL_RESULT.fullmatch(named[1]["text"]):
         return [("remind_at", named[1] | {"text": result})]
-    return [("notify", {"text": result})] if TELL_RESULT.fullmatch(text) else []
+    return [("notify", {"text": result})] if wordings.TELL_RESULT.fullmatch(text) else []
 
 
 def _steps(text: str, known: NamedThings) -> list[_Step]:
     """The steps of a part; none if no rule is sure."""
-    used = USES.fullmatch(text)
+    used = wordings.USES.fullmatch(text)
     name = known.names.get(next(filter(None, used.groups()), "") if used else "")
     if name:
         return [("callers_of", _placed("name", name))]
-    if (requested := steps_of_request(text)) is not None:
+    if (requested := _requested(text)) is not None:
         return requested
     if named := _named(text):
         return [named]
@@ -270,29 +243,56 @@ def _steps(text: str, known: NamedThings) -> list[_Step]:
         return []
     if code := _of_code(text, known):
         return [code]
-    if (compared := COMPARE.fullmatch(text)) and not PERSONAL.search(text):
-        both = [value for value in compared.groups() if value and not PRONOUN.fullmatch(value)]
+    if (compared := wordings.COMPARE.fullmatch(text)) and not wordings.PERSONAL.search(text):
+        both = [value for value in compared.groups() if value and not wordings.PRONOUN.fullmatch(value)]
         return [
             *(("ask_wiki", {"question": f"What is {each}?"}) for each in both),
             ("think", {"question": text}),
         ]
-    learned = LEARN.fullmatch(text)
+    learned = wordings.LEARN.fullmatch(text)
     question = learned["question"] if learned else text
-    if known.names and OF_CALLS.search(question) and any(each in question.split() for each in known.names):
+    if (
+        known.names
+        and wordings.OF_CALLS.search(question)
+        and any(each in question.split() for each in known.names)
+    ):
         return []  # about code, and more than who calls it
     if _is_question(question, bare=learned is None):
         return [("ask_wiki", {"question": question})]
-    topic = TOPIC.fullmatch(text)
+    topic = wordings.TOPIC.fullmatch(text)
     about = next((value for value in topic.groups() if value), "") if topic else ""
-    if about and not PERSONAL.search(about) and not PATH.search(about):
+    if about and not wordings.PERSONAL.search(about) and not wordings.PATH.search(about):
         return [("ask_wiki", {"question": f"What is {about}?"})]
     return []
 
 
+def _requested(text: str) -> list[_Step] | None:
+    """Each a tool with its arguments; none if no step does it, or a time or a thing is left out.
+
+    None if the text asks for something else.
+    """
+    requests, reminders = list_requests(text), reminders_in(text)
+    if not requests and reminders:
+        complete = all(each.time and each.says for each in reminders)
+        return [("remind_at", {"time": each.time, "text": each.says}) for each in reminders if complete]
+    steps: list[_Step] = []
+    for request in requests:
+        day = {"day": request.day} if request.day else {}
+        if request.op == "add" and request.what:
+            steps += [("add_task", {"title": title} | day) for title in request.titles]
+        elif request.op == "show" or (request.op == "has" and request.what and not request.adds):
+            steps.append(("list_tasks", day))
+        else:
+            return []
+    return steps or None
+
+
 def _is_question(text: str, *, bare: bool) -> bool:
     """Whether the wiki is to be asked; a ``bare`` question follows no words such as "find out"."""
-    asked = GENERAL.sub("", text)
-    if not QUESTION.fullmatch(text) or any(each.search(asked) for each in (PERSONAL, PATH, _TIME)):
+    asked = wordings.GENERAL.sub("", text)
+    if not wordings.QUESTION.fullmatch(text) or any(
+        each.search(asked) for each in (wordings.PERSONAL, wordings.PATH, _TIME)
+    ):
         return False
     return not bare or "?" in text or not re.search(r"[,:]", text)
 
@@ -303,34 +303,34 @@ def _of_code(text: str, known: NamedThings) -> _Step | None:
         within = r"\b(?:in|of|from|inside|through|within|trong) "
         place = rf"(?:the )?\b{re.escape(word)}\b(?:['’]s)?"
         searched = rf"(?:search|look (?:in|into|through)|grep) {place}"
-        query = " ".join(CODE_ASKED.sub(" ", re.sub(rf"(?:{within})?{place}", " ", text)).split())
+        query = " ".join(wordings.CODE_ASKED.sub(" ", re.sub(rf"(?:{within})?{place}", " ", text)).split())
         if (
             query
-            and SEARCH.match(text)
-            and (CODE.search(text) or re.search(f"{within}{place}|{searched}", text, re.I))
+            and wordings.SEARCH.match(text)
+            and (wordings.CODE.search(text) or re.search(f"{within}{place}|{searched}", text, re.I))
         ):
             return "search_code", {"query": query, "project": project}
-    if known.names and CODE.search(text) and SEARCH.match(text):
-        return "search_code", {"query": " ".join(CODE_ASKED.sub(" ", text).split())}
+    if known.names and wordings.CODE.search(text) and wordings.SEARCH.match(text):
+        return "search_code", {"query": " ".join(wordings.CODE_ASKED.sub(" ", text).split())}
     return None
 
 
 def _of_file(title: str, known: NamedThings) -> list[_Step]:
     """Reading the one file that a title names, and a question about it."""
-    text = bare(title)
-    if len(files := [word for word in known.files if word in text]) != 1 or AND.search(text):
+    text = wordings.bare(title)
+    if len(files := [word for word in known.files if word in text]) != 1 or wordings.AND.search(text):
         return []
     clauses = [clause for clause in re.split(r"(?:[;.?!]|,)\s+", text) if clause]
     rest = [clause for clause in clauses if files[0] not in clause]
     at = next((clause for clause in clauses if files[0] in clause), text)
     question = ", ".join(rest)
-    if rest and not ABOUT_FILE.search(at):
+    if rest and not wordings.ABOUT_FILE.search(at):
         return []
-    learned = LEARN.fullmatch(question or text)
+    learned = wordings.LEARN.fullmatch(question or text)
     asked = learned["question"] if learned else question or text
-    if learned and not rest and not QUESTION.fullmatch(asked):
+    if learned and not rest and not wordings.QUESTION.fullmatch(asked):
         asked = text  # "explain total in till.py"
-    is_asked = bool(QUESTION.fullmatch(asked) or (not rest and SUM_UP.match(text)))
+    is_asked = bool(wordings.QUESTION.fullmatch(asked) or (not rest and wordings.SUM_UP.match(text)))
     if not is_asked or (not rest and not _beyond_reading(text, files[0], known)):
         return []
     return [("read_file", _placed("path", known.files[files[0]])), ("think", {"question": asked})]
@@ -340,7 +340,7 @@ def _in_file(text: str, known: NamedThings) -> list[_Step]:
     """Something that is looked for in the one file that a part names: "check docs/a.md for the number"."""
     if len(files := [word for word in known.files if word in text]) != 1:
         return []
-    found = re.fullmatch(IN_FILE.replace("FILE", re.escape(files[0])), text, re.I | re.S)
+    found = re.fullmatch(wordings.IN_FILE.replace("FILE", re.escape(files[0])), text, re.I | re.S)
     wanted = next(filter(None, found.groups()), "") if found else ""
     if not wanted or any(word in known.names for word in wanted.split()):
         return []
@@ -351,7 +351,7 @@ def _beyond_reading(text: str, file: str, known: NamedThings) -> str:
     """What a text says besides that the file is to be read."""
     for word in (file, *known.projects):
         text = text.replace(word, "")
-    return READ.sub("", text).strip(" ?.!,:'’")
+    return wordings.READ.sub("", text).strip(" ?.!,:'’")
 
 
 def _tool(item: PlannedItem) -> str:
@@ -359,7 +359,7 @@ def _tool(item: PlannedItem) -> str:
 
 
 def _named(text: str) -> _Step | None:
-    for tool, words in NAMED:
+    for tool, words in wordings.NAMED:
         if match := words.fullmatch(text):
             given = {key: _unquoted(value) for key, value in match.groupdict().items() if value}
             if tool == "remind_at":

@@ -24,9 +24,8 @@ from gateway.memory.planning.budget import time_zone
 from gateway.runs.planning.known import NamedThings
 from gateway.runs.planning.lists import ListRequest, things_in
 from gateway.runs.planning.reminders import Reminder
-from gateway.runs.planning.requested import named, titles_of
 from gateway.runs.planning.when import day_meant, moment
-from gateway.runs.requests.told import Question, Said, asked, at_moment, is_told, joined, of_day, said
+from gateway.runs.requests.told import Language, Question, Said, is_told
 from gateway.runs.requests.understood import Understood, lacks_of_list, lacks_of_reminder, understood
 from gateway.runs.starting import start_run
 from gateway.runs.tool import Toolbox
@@ -49,22 +48,6 @@ _RECENT = 8
 _MOST_SHOWN = 30
 _ENDED = ("done", "cancelled")
 _SOON = timedelta(seconds=2)
-
-
-class _Given(Struct, frozen=True, kw_only=True):
-    """A message with what it asks for."""
-
-    owner: str
-    conversation: str
-    message: StoredMessage
-    asked_by: int  # the message (``seq``) that it completes, or 0
-    found: Understood
-    now: datetime
-    vietnamese: bool
-
-    @property
-    def today(self) -> date:
-        return self.now.date()
 
 
 class ChatRequests:
@@ -96,11 +79,11 @@ class ChatRequests:
             return None
         for request in given.found.lists:
             if not lacks_of_list(request, given.now):
-                _change_list(connection, given, request)
+                given.change_list(request)
         for reminder in given.found.reminders:
             if not given.found.repeats:
-                self._remind(connection, given, reminder)
-        return [task.id for task in tasks_of_message(connection, given.owner, message.seq)]
+                given.remind(reminder, self._limits, self._tools)
+        return [task.id for task in given.changed(message.seq)]
 
     async def answer(self, conversation: Conversation, asked: str) -> str:
         """What was done for the last message, or what it lacks; "" if it asks for nothing of the kind."""
@@ -112,8 +95,8 @@ class ChatRequests:
             given = self._given(connection, conversation, last)
             if given is None:
                 return ""
-            told = [_told_of_list(connection, given, each) for each in given.found.lists]
-            told += [_told_of_reminder(connection, given, each) for each in given.found.reminders]
+            told = [given.told_of_list(each) for each in given.found.lists]
+            told += [given.told_of_reminder(each) for each in given.found.reminders]
             return "\n".join(told)
 
         return await self._database.read(read)
@@ -133,49 +116,216 @@ class ChatRequests:
         if found is None:
             return None
         return _Given(
+            connection=connection,
             owner=conversation.owner,
             conversation=conversation.id,
-            message=message,
+            seq=message.seq,
             asked_by=spoken[found.completes].seq if found.completes >= 0 else 0,
             found=found,
             now=now,
-            vietnamese=in_vietnamese(message.text),
+            language=Language(in_vietnamese(message.text)),
         )
 
-    def _remind(self, connection: apsw.Connection, given: _Given, reminder: Reminder) -> None:
+
+class _Given(Struct, frozen=True, kw_only=True):
+    """A message (``seq``) with what it asks for, in one transaction."""
+
+    connection: apsw.Connection
+    owner: str
+    conversation: str
+    seq: int
+    asked_by: int  # the message (``seq``) that it completes, or 0
+    found: Understood
+    now: datetime
+    language: Language
+
+    @property
+    def today(self) -> date:
+        return self.now.date()
+
+    def changed(self, message: int) -> list[Task]:
+        """The tasks that a message (``seq``) was the last to change."""
+        return tasks_of_message(self.connection, self.owner, message)
+
+    def change_list(self, request: ListRequest) -> None:
+        match request.op:
+            case "add":
+                for title in _titles(request):
+                    self._add(title, self._day(request))
+            case "has" if request.adds and not _matching(self._open(request), request.what):
+                self._add(_title(request.what), self._day(request))
+            case "clear":
+                for task in self._open(request, of_day=True):
+                    self._end(task, "cancelled")
+            case "drop" | "done":
+                for thing in things_in(request.what, short=True):
+                    matching = _matching(self._open(request), thing)
+                    if len(matching) == 1:
+                        self._end(matching[0], "done" if request.op == "done" else "cancelled")
+
+    def remind(self, reminder: Reminder, limits: TaskSettings, tools: Toolbox) -> None:
         """Set a reminder that lacks nothing; one that lacks its time is put on the list until then."""
-        lacks = lacks_of_reminder(reminder, given.now)
-        text = named(reminder)
-        title = _title(text)
+        lacks = lacks_of_reminder(reminder, self.now)
+        title = _title(reminder.says)
         listed = [
             task
-            for task in (tasks_of_message(connection, given.owner, given.asked_by) if given.asked_by else [])
+            for task in (self.changed(self.asked_by) if self.asked_by else [])
             if task.level == "task" and task.state not in _ENDED and content(task.title) == content(title)
         ]
         if lacks:
-            day = day_meant(reminder.time, given.now) if lacks == "clock" else None
+            day = day_meant(reminder.time, self.now) if lacks == "clock" else None
             if reminder.kind == "reminder" and reminder.text and not listed:
-                _add(connection, given, title, day or given.today)
+                self._add(title, day or self.today)
             return
         # What is due at once would be past by the time that its run checks it.
-        at = max(moment(reminder.time, given.now), datetime.now(given.now.tzinfo) + _SOON)
-        task = listed[0] if listed else _new(connection, given, title, at.date(), archetype="model")
+        at = max(moment(reminder.time, self.now), datetime.now(self.now.tzinfo) + _SOON)
+        task = listed[0] if listed else self._new(title, at.date(), archetype="model")
         if task is None:
             return
-        moved = {"day": at.date().isoformat(), "message": given.message.seq, "updated_at": time.time()}
-        save_task(connection, msgspec.structs.replace(task, **moved))
-        plain = text.replace("{{", "{ {")  # not the result of a step
+        moved = {"day": at.date().isoformat(), "message": self.seq, "updated_at": time.time()}
+        save_task(self.connection, msgspec.structs.replace(task, **moved))
+        plain = reminder.says.replace("{{", "{ {")  # not the result of a step
         line = msgspec.json.encode({"time": at.isoformat(timespec="seconds"), "text": plain}).decode()
+        steps = [f"remind_at: {line}"]
         start_run(
-            connection,
-            self._limits,
-            self._tools,
-            lambda _: NamedThings(),
-            task.id,
-            given.owner,
-            [f"remind_at: {line}"],
-            "model",
+            self.connection, limits, tools, lambda _: NamedThings(), task.id, self.owner, steps, "model"
         )
+
+    def told_of_list(self, request: ListRequest) -> str:
+        seq = self.seq
+        lacks = lacks_of_list(request, self.now)
+        if lacks == "day":
+            return self.language.asked("day", when=request.day)
+        if lacks:
+            return self.language.asked("add" if request.op == "add" else "drop")
+        day = self.language.of_day(self._day(request).isoformat(), self.today)
+
+        def tell(what: Said, titles: Sequence[str] = ()) -> str:
+            return self.language.said(what, day=day, what="; ".join(titles))
+
+        match request.op:
+            case "add":
+                there = tasks_of_day(self.connection, self.owner, self._day(request).isoformat())
+                kept = [
+                    (title, next((t for t in there if _is_same(t, title)), None))
+                    for title in _titles(request)
+                ]
+                new = [title for title, task in kept if task is not None and task.message == seq]
+                old = [title for title, task in kept if task is not None and task.message != seq]
+                lost = [title for title, task in kept if task is None]
+                told = [(new, "on_list"), (old, "on_list_already"), (lost, "not_put")]
+                return "\n".join(tell(what, titles) for titles, what in told if titles)  # type: ignore[arg-type]
+            case "has":
+                matching = _matching(self._open(request), request.what)
+                if request.adds and any(task.message == seq for task in matching):
+                    return tell("on_list", [task.title for task in matching])
+                if not matching:
+                    return tell("not_on_list", [request.what])
+                return tell("is_there", [self._shown(task) for task in matching])
+            case "show":
+                return self._shown_list(request, day)
+        ended = [task for task in self.changed(seq) if task.level == "task"]
+        if request.op == "clear":
+            return tell("off_list", [task.title for task in ended]) if ended else tell("nothing_there")
+        told_parts = []
+        for thing in things_in(request.what, short=True):
+            if mine := _matching(ended, thing):
+                told_parts.append(
+                    tell("done" if request.op == "done" else "off_list", [t.title for t in mine])
+                )
+            elif several := _matching(self._open(request), thing):
+                told_parts.append(tell("several", [task.title for task in several]))
+            else:
+                told_parts.append(tell("not_on_list", [thing]))
+        return "\n".join(told_parts)
+
+    def told_of_reminder(self, reminder: Reminder) -> str:
+        now, language = self.now, self.language
+        if self.found.repeats:
+            return language.said("once")
+        lacks = lacks_of_reminder(reminder, now)
+        if not lacks:
+            when = language.at_moment(moment(reminder.time, now), now)
+            return language.said(reminder.kind, when=when, what=reminder.text)
+        if lacks == "text":
+            with contextlib.suppress(InvalidRequestError):
+                at = language.at_moment(moment(reminder.time, now), now) if reminder.time else ""
+                return language.asked("text", when=f" {at}" if at else ", and when")
+            return language.asked("text", when=f" {reminder.time}")
+        of_kind: Question = "time" if reminder.kind == "reminder" else reminder.kind
+        question = language.asked(of_kind if lacks == "time" else lacks, when=reminder.time)
+        if not reminder.text:
+            return question
+        listed = next(iter(self.changed(self.seq)), None)
+        if listed is None:
+            return question
+        day = language.of_day(listed.day, self.today)
+        return f"{language.said('on_list', day=day, what=_title(reminder.text))}. {question}"
+
+    def _shown_list(self, request: ListRequest, day: str) -> str:
+        tasks = self._open(request)
+        if request.reminders:
+            timed = [task for task in tasks if self._reminder_time(task) is not None]
+            tasks = timed or tasks
+        if not tasks:
+            return self.language.said("nothing_there", day=day)
+        lines = [f"- {self._shown(task, dated=not day)}" for task in tasks[:_MOST_SHOWN]]
+        return "\n".join([self.language.said("list", day=day), *lines])
+
+    def _shown(self, task: Task, *, dated: bool = True) -> str:
+        """A task with the time of its reminder, or else (``dated``) its day, unless that is today."""
+        at = self._reminder_time(task)
+        if at is not None:
+            return f"{task.title} ({self.language.at_moment(at, self.now)})"
+        is_day = len(task.day) == len("2026-11-20") and self.today.isoformat() not in task.days
+        when = self.language.of_day(task.day, self.today).strip() if dated and is_day else ""
+        return f"{task.title} ({when.partition(' ')[2]})" if when else task.title
+
+    def _reminder_time(self, task: Task) -> datetime | None:
+        """When the user is reminded of a task, if that is still to come."""
+        for item in items_of(self.connection, task.id, task.owner):
+            if item.tool and item.tool["name"] == "remind_at" and item.state not in _ENDED:
+                return datetime.fromisoformat(item.tool["arguments"]["time"]).astimezone(self.now.tzinfo)
+        return None
+
+    def _new(self, title: str, day: date, **fields: Any) -> Task | None:
+        """A new task; None if the day is full."""
+        new = NewTask(
+            owner=self.owner,
+            level="task",
+            parent=None,
+            **{"archetype": "user"} | fields,
+            title=title,
+            day=day.isoformat(),
+            created_at=time.time(),
+            conversation=self.conversation,
+            message=self.seq,
+        )
+        with contextlib.suppress(InvalidRequestError):
+            return add_task(self.connection, new)
+        return None
+
+    def _add(self, title: str, day: date) -> None:
+        """Put a task on a day's list, unless an unfinished one of the same words is there."""
+        there = tasks_of_day(self.connection, self.owner, day.isoformat())
+        if not any(_is_same(task, title) for task in there):
+            self._new(title, day)
+
+    def _end(self, task: Task, state: str) -> None:
+        end_runs(self.connection, task.id, self.owner, time.time())
+        changes: dict[str, Any] = {"state": state, "message": self.seq, "updated_at": time.time()}
+        save_task(self.connection, msgspec.structs.replace(task, **changes))
+
+    def _day(self, request: ListRequest) -> date:
+        return (day_meant(request.day, self.now) if request.day else None) or self.today
+
+    def _open(self, request: ListRequest, *, of_day: bool = False) -> list[Task]:
+        """The unfinished tasks that a request is about: those of its day, or else all, or today's (``of_day``)."""
+        day = self._day(request).isoformat()
+        tasks = tasks_of_day(self.connection, self.owner, day)
+        if not request.day and not of_day:
+            tasks += open_tasks_besides(self.connection, self.owner, day)
+        return [task for task in tasks if task.level == "task" and task.state not in _ENDED]
 
 
 def _title(text: str) -> str:
@@ -183,76 +333,13 @@ def _title(text: str) -> str:
     return (clean[:1].upper() + clean[1:])[:300]
 
 
-def _new(connection: apsw.Connection, given: _Given, title: str, day: date, **fields: Any) -> Task | None:
-    """A new task; None if the day is full."""
-    new = NewTask(
-        owner=given.owner,
-        level="task",
-        parent=None,
-        **{"archetype": "user"} | fields,
-        title=title,
-        day=day.isoformat(),
-        created_at=time.time(),
-        conversation=given.conversation,
-        message=given.message.seq,
-    )
-    with contextlib.suppress(InvalidRequestError):
-        return add_task(connection, new)
-    return None
-
-
-def _add(connection: apsw.Connection, given: _Given, title: str, day: date) -> None:
-    """Put a task on a day's list, unless an unfinished one of the same words is there."""
-    there = tasks_of_day(connection, given.owner, day.isoformat())
-    if not any(_is_same(task, title) for task in there):
-        _new(connection, given, title, day)
+def _titles(request: ListRequest) -> list[str]:
+    return [_title(thing) for thing in request.titles]
 
 
 def _is_same(task: Task, title: str) -> bool:
     unfinished = task.level == "task" and task.state not in _ENDED
     return unfinished and (content(task.title) or task.title) == (content(title) or title)
-
-
-def _change_list(connection: apsw.Connection, given: _Given, request: ListRequest) -> None:
-    match request.op:
-        case "add":
-            for title in _titles(request):
-                _add(connection, given, title, _day(given, request))
-        case "has" if request.adds and not _matching(_open(connection, given, request), request.what):
-            _add(connection, given, _title(request.what), _day(given, request))
-        case "clear":
-            for task in _open(connection, given, request, of_day=True):
-                _end(connection, given, task, "cancelled")
-        case "drop" | "done":
-            for thing in things_in(request.what, short=True):
-                matching = _matching(_open(connection, given, request), thing)
-                if len(matching) == 1:
-                    _end(connection, given, matching[0], "done" if request.op == "done" else "cancelled")
-
-
-def _end(connection: apsw.Connection, given: _Given, task: Task, state: str) -> None:
-    end_runs(connection, task.id, given.owner, time.time())
-    changes: dict[str, Any] = {"state": state, "message": given.message.seq, "updated_at": time.time()}
-    save_task(connection, msgspec.structs.replace(task, **changes))
-
-
-def _titles(request: ListRequest) -> list[str]:
-    return [_title(thing) for thing in titles_of(request)]
-
-
-def _day(given: _Given, request: ListRequest) -> date:
-    return (day_meant(request.day, given.now) if request.day else None) or given.today
-
-
-def _open(
-    connection: apsw.Connection, given: _Given, request: ListRequest, *, of_day: bool = False
-) -> list[Task]:
-    """The unfinished tasks that a request is about: those of its day, or else all, or today's (``of_day``)."""
-    day = _day(given, request).isoformat()
-    tasks = tasks_of_day(connection, given.owner, day)
-    if not request.day and not of_day:
-        tasks += open_tasks_besides(connection, given.owner, day)
-    return [task for task in tasks if task.level == "task" and task.state not in _ENDED]
 
 
 def _matching(tasks: Sequence[Task], what: str) -> list[Task]:
@@ -266,104 +353,3 @@ def _matching(tasks: Sequence[Task], what: str) -> list[Task]:
             shares.append((2 * both / (len(own) + len(words)), task))
     best = max((share for share, _ in shares), default=0.0)
     return [task for share, task in shares if share == best]
-
-
-def _reminder_time(connection: apsw.Connection, task: Task, zone: Any) -> datetime | None:
-    """When the user is reminded of a task, if that is still to come."""
-    for item in items_of(connection, task.id, task.owner):
-        if item.tool and item.tool["name"] == "remind_at" and item.state not in _ENDED:
-            return datetime.fromisoformat(item.tool["arguments"]["time"]).astimezone(zone)
-    return None
-
-
-def _told_of_list(connection: apsw.Connection, given: _Given, request: ListRequest) -> str:
-    vietnamese, seq = given.vietnamese, given.message.seq
-    lacks = lacks_of_list(request, given.now)
-    if lacks == "day":
-        return asked("day", vietnamese=vietnamese, when=request.day)
-    if lacks:
-        return asked("add" if request.op == "add" else "drop", vietnamese=vietnamese)
-    day = of_day(_day(given, request).isoformat(), given.today, vietnamese=vietnamese)
-
-    def tell(what: Said, titles: Sequence[str] = ()) -> str:
-        return said(what, vietnamese=vietnamese, day=day, what=joined(titles))
-
-    match request.op:
-        case "add":
-            there = tasks_of_day(connection, given.owner, _day(given, request).isoformat())
-            kept = [
-                (title, next((t for t in there if _is_same(t, title)), None)) for title in _titles(request)
-            ]
-            new = [title for title, task in kept if task is not None and task.message == seq]
-            old = [title for title, task in kept if task is not None and task.message != seq]
-            lost = [title for title, task in kept if task is None]
-            told = [(new, "on_list"), (old, "on_list_already"), (lost, "not_put")]
-            return "\n".join(tell(what, titles) for titles, what in told if titles)  # type: ignore[arg-type]
-        case "has":
-            matching = _matching(_open(connection, given, request), request.what)
-            if request.adds and any(task.message == seq for task in matching):
-                return tell("on_list", [task.title for task in matching])
-            if not matching:
-                return tell("not_on_list", [request.what])
-            return tell("is_there", [_shown(connection, given, task) for task in matching])
-        case "show":
-            return _shown_list(connection, given, request, day)
-    ended = [task for task in tasks_of_message(connection, given.owner, seq) if task.level == "task"]
-    if request.op == "clear":
-        return tell("off_list", [task.title for task in ended]) if ended else tell("nothing_there")
-    told_parts = []
-    for thing in things_in(request.what, short=True):
-        if mine := _matching(ended, thing):
-            told_parts.append(tell("done" if request.op == "done" else "off_list", [t.title for t in mine]))
-        elif several := _matching(_open(connection, given, request), thing):
-            told_parts.append(tell("several", [task.title for task in several]))
-        else:
-            told_parts.append(tell("not_on_list", [thing]))
-    return "\n".join(told_parts)
-
-
-def _shown(connection: apsw.Connection, given: _Given, task: Task, *, dated: bool = True) -> str:
-    """A task with the time of its reminder, or else (``dated``) its day, unless that is today."""
-    at = _reminder_time(connection, task, given.now.tzinfo)
-    if at is not None:
-        return f"{task.title} ({at_moment(at, given.now, vietnamese=given.vietnamese)})"
-    is_day = len(task.day) == len("2026-11-20") and given.today.isoformat() not in task.days
-    when = of_day(task.day, given.today, vietnamese=given.vietnamese).strip() if dated and is_day else ""
-    return f"{task.title} ({when.partition(' ')[2]})" if when else task.title
-
-
-def _shown_list(connection: apsw.Connection, given: _Given, request: ListRequest, day: str) -> str:
-    tasks = _open(connection, given, request)
-    vietnamese = given.vietnamese
-    if request.reminders:
-        timed = [task for task in tasks if _reminder_time(connection, task, given.now.tzinfo) is not None]
-        tasks = timed or tasks
-    if not tasks:
-        return said("nothing_there", vietnamese=vietnamese, day=day)
-    lines = [f"- {_shown(connection, given, task, dated=not day)}" for task in tasks[:_MOST_SHOWN]]
-    return "\n".join([said("list", vietnamese=vietnamese, day=day), *lines])
-
-
-def _told_of_reminder(connection: apsw.Connection, given: _Given, reminder: Reminder) -> str:
-    vietnamese, now = given.vietnamese, given.now
-    if given.found.repeats:
-        return said("once", vietnamese=vietnamese)
-    lacks = lacks_of_reminder(reminder, now)
-    if not lacks:
-        when = at_moment(moment(reminder.time, now), now, vietnamese=vietnamese)
-        return said(reminder.kind, vietnamese=vietnamese, when=when, what=reminder.text)
-    if lacks == "text":
-        with contextlib.suppress(InvalidRequestError):
-            at = at_moment(moment(reminder.time, now), now, vietnamese=vietnamese) if reminder.time else ""
-            return asked("text", vietnamese=vietnamese, when=f" {at}" if at else ", and when")
-        return asked("text", vietnamese=vietnamese, when=f" {reminder.time}")
-    of_kind: Question = "time" if reminder.kind == "reminder" else reminder.kind
-    question = asked(of_kind if lacks == "time" else lacks, vietnamese=vietnamese, when=reminder.time)
-    if not reminder.text:
-        return question
-    listed = next((t for t in tasks_of_message(connection, given.owner, given.message.seq)), None)
-    title = _title(reminder.text)
-    if listed is None:
-        return question
-    day = of_day(listed.day, given.today, vietnamese=vietnamese)
-    return f"{said('on_list', vietnamese=vietnamese, day=day, what=title)}. {question}"

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import date, datetime
 from typing import Literal
 
-_DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+from msgspec import Struct
+
 _DAYS_VI = ("thứ hai", "thứ ba", "thứ tư", "thứ năm", "thứ sáu", "thứ bảy", "chủ nhật")
-_MONTHS = (
-    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
-    "December",
-)  # fmt: skip
 
 Said = Literal[
     "on_list", "on_list_already", "not_put", "off_list", "done", "not_on_list", "several", "nothing_there", "is_there",
-    "list", "reminders", "no_reminders", "reminder", "alarm", "timer", "once",
+    "list", "reminder", "alarm", "timer", "once",
 ]  # fmt: skip
 _SAID: dict[Said, tuple[str, str]] = {
     "on_list": ("On your list{day}: {what}", "Đã thêm vào danh sách{day}: {what}"),
@@ -31,8 +27,6 @@ _SAID: dict[Said, tuple[str, str]] = {
     "nothing_there": ("There is nothing on your list{day}.", "Danh sách{day} không có gì."),
     "is_there": ("Yes, on your list: {what}", "Có trong danh sách: {what}"),
     "list": ("On your list{day}:", "Danh sách{day}:"),
-    "reminders": ("Your reminders:", "Các lời nhắc:"),
-    "no_reminders": ("No reminder is set.", "Không có lời nhắc nào."),
     "reminder": ("I will remind you {when}: {what}", "Sẽ nhắc {when}: {what}"),
     "alarm": ("The alarm will go off {when}.", "Đã đặt báo thức {when}."),
     "timer": ("The timer ends {when}.", "Hẹn giờ kết thúc {when}."),
@@ -77,37 +71,34 @@ def is_told(reply: str) -> bool:
     return reply.startswith(_OPENINGS)
 
 
-def said(kind: Said, *, vietnamese: bool, **values: str) -> str:
-    return _SAID[kind][vietnamese].format(**{"day": "", "what": "", "when": "", **values})
+class Language(Struct, frozen=True):
+    """The language of a message, in which it is answered."""
 
+    vietnamese: bool
 
-def asked(question: Question, *, vietnamese: bool, when: str = "") -> str:
-    return _ASKED[question][vietnamese].format(when=when)
+    def said(self, kind: Said, **values: str) -> str:
+        return _SAID[kind][self.vietnamese].format(**{"day": "", "what": "", "when": "", **values})
 
+    def asked(self, question: Question, when: str = "") -> str:
+        return _ASKED[question][self.vietnamese].format(when=when)
 
-def of_day(day: str, today: date, *, vietnamese: bool) -> str:
-    """ " of Saturday 28 November" for YYYY-MM-DD; "" for today."""
-    found = date.fromisoformat(day)
-    if found == today:
-        return ""
-    return f" {'của' if vietnamese else 'of'} {_written(found, today, vietnamese=vietnamese)}"
+    def of_day(self, day: str, today: date) -> str:
+        """ " of Saturday 28 November" for YYYY-MM-DD; "" for today."""
+        found = date.fromisoformat(day)
+        return (
+            "" if found == today else f" {'của' if self.vietnamese else 'of'} {self._written(found, today)}"
+        )
 
+    def at_moment(self, moment: datetime, now: datetime) -> str:
+        """ "at 09:00 on Saturday 28 November", without the day if it is today."""
+        clock = moment.strftime("%H:%M:%S" if moment.second else "%H:%M")
+        at = f"{'lúc' if self.vietnamese else 'at'} {clock}"
+        if moment.date() == now.date():
+            return at
+        return f"{at} {'' if self.vietnamese else 'on '}{self._written(moment.date(), now.date())}"
 
-def at_moment(moment: datetime, now: datetime, *, vietnamese: bool) -> str:
-    """ "at 09:00 on Saturday 28 November", without the day if it is today."""
-    clock = moment.strftime("%H:%M:%S" if moment.second else "%H:%M")
-    at = f"{'lúc' if vietnamese else 'at'} {clock}"
-    if moment.date() == now.date():
-        return at
-    return f"{at} {'' if vietnamese else 'on '}{_written(moment.date(), now.date(), vietnamese=vietnamese)}"
-
-
-def joined(titles: Sequence[str]) -> str:
-    return "; ".join(titles)
-
-
-def _written(day: date, today: date, *, vietnamese: bool) -> str:
-    year = "" if day.year == today.year else f" {day.year}"
-    if vietnamese:
-        return f"{_DAYS_VI[day.weekday()]} {day.day}/{day.month}{year.replace(' ', '/')}"
-    return f"{_DAYS[day.weekday()]} {day.day} {_MONTHS[day.month - 1]}{year}"
+    def _written(self, day: date, today: date) -> str:
+        year = "" if day.year == today.year else f" {day.year}"
+        if self.vietnamese:
+            return f"{_DAYS_VI[day.weekday()]} {day.day}/{day.month}{year.replace(' ', '/')}"
+        return f"{day:%A} {day.day} {day:%B}{year}"
