@@ -8,6 +8,7 @@ from typing import Literal
 from msgspec import Struct
 
 from gateway.base.redact import Removed
+from gateway.memory.hub import News
 from gateway.memory.types import BudgetReport
 from gateway.store.memory.conversations import Conversation
 from gateway.store.memory.messages import MessageRole, StoredMessage
@@ -30,12 +31,6 @@ class PostCall(Struct, frozen=True, kw_only=True):
     reply: bool = True  # False: only store the message, as a bot does with a channel's other lines
 
 
-class Held(Struct, frozen=True):
-    """The message waits for a ``reply`` or a ``compaction`` (``reason``)."""
-
-    reason: str
-
-
 class MessageAccepted(Struct, frozen=True):
     """The message is on disk, without the secrets that were ``removed``."""
 
@@ -43,40 +38,8 @@ class MessageAccepted(Struct, frozen=True):
     removed: Sequence[Removed] = ()
 
 
-class Loading(Struct, frozen=True):
-    """The model is loading; ``fraction`` is from 0 to 1."""
-
-    fraction: float
-
-
-class Waiting(Struct, frozen=True):
-    """Queued at ``position`` (1 is next); ``wait_seconds`` is an estimate, None if unknown."""
-
-    position: int
-    wait_seconds: float | None
-
-
-class Prefilling(Struct, frozen=True):
-    """``done`` of ``total`` prompt tokens are read; ``seconds_left`` is an estimate, None if unknown."""
-
-    done: int
-    total: int
-    seconds_left: float | None
-
-
-class Compacting(Struct, frozen=True):
-    """The history is compacted before this message can be answered."""
-
-    levels: list[str]
-    tokens: int
-
-
 class BudgetKnown(Struct, frozen=True):
     report: BudgetReport
-
-
-class TextDelta(Struct, frozen=True):
-    text: str
 
 
 class Done(Struct, frozen=True):
@@ -87,6 +50,5 @@ class Done(Struct, frozen=True):
     compaction: Literal["none", "queued"]
 
 
-PostEvent = (
-    Held | MessageAccepted | Loading | Waiting | Prefilling | Compacting | BudgetKnown | TextDelta | Done
-)
+# The progress of a message and the text of its reply are news.
+PostEvent = News | MessageAccepted | BudgetKnown | Done

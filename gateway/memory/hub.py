@@ -23,6 +23,10 @@ class News(Struct, frozen=True):
     ``kind`` and ``detail``: ``state`` {compacting: bool}, ``compacting`` {levels, tokens}, ``compacted`` {summaries},
     ``compaction_failed`` {code, message}, ``compaction_stopped`` (it resumes after the message that stopped it),
     ``facts`` {changed: keys}, ``tasks`` {changed: ids}, ``missed`` {count}, ``erased``.
+
+    Only its sender gets those of a message: ``held`` {reason: what it waits for, ``reply`` or ``compaction``},
+    ``loading`` {fraction: 0 to 1}, ``queued`` {position: 1 is next, wait_seconds}, ``reading`` {done, total: prompt
+    tokens, seconds_left}, ``compacting``, ``delta`` {text}. Seconds are estimates, None if unknown.
     """
 
     kind: str

@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager
+from functools import partial
 from typing import Literal
 from uuid import uuid4
 
@@ -27,19 +28,7 @@ from gateway.memory.character import Reflector, character
 from gateway.memory.compose import line_text
 from gateway.memory.context import BlockSource, Context, ContextBuilder, MemoryParts, no_blocks
 from gateway.memory.edits import Edits
-from gateway.memory.events import (
-    BudgetKnown,
-    Compacting,
-    Done,
-    Held,
-    Loading,
-    MessageAccepted,
-    PostCall,
-    PostEvent,
-    Prefilling,
-    TextDelta,
-    Waiting,
-)
+from gateway.memory.events import BudgetKnown, Done, MessageAccepted, PostCall, PostEvent
 from gateway.memory.history import History
 from gateway.memory.hub import Hub, News
 from gateway.memory.learning.facts import Facts
@@ -49,7 +38,7 @@ from gateway.memory.planning.planner import plan
 from gateway.memory.secrets import Secrets, Withheld, disclose, without_told
 from gateway.memory.summaries.compaction import HistoryCompactor
 from gateway.memory.summaries.fresh import FreshSummaries
-from gateway.memory.summaries.recalled import RecalledSummaries
+from gateway.memory.summaries.recalled import recalled_summaries
 from gateway.memory.worker import Handler, Worker
 from gateway.store.memory.assistants import assistant_of, unsettled
 from gateway.store.memory.conversations import (
@@ -90,7 +79,8 @@ class Conversations:
         self._notes = {"facts": facts.note, "tasks": tasks.note}
         self.history = History(parts.database, parts.inference, parts.settings, parts.queries)
         answers = StoredAnswers(parts, tasks.todays_lines)
-        sources = [answers.offer, tasks.offer, facts.offer, RecalledSummaries(parts).offer]
+        recalled = partial(recalled_summaries, parts)
+        sources: list[BlockSource] = [answers.offer, tasks.offer, facts.offer, recalled]
         self._builder = ContextBuilder(parts, character, sources, self.history, project)
         self._compactor = HistoryCompactor(parts, self._builder, self._hub)
         self._reflector = Reflector(parts, self._builder, self._compactor.places)
@@ -124,9 +114,9 @@ class Conversations:
         if self.turns.users(name) >= _MAX_HELD:
             raise OverloadedError(f"{_MAX_HELD} messages wait in this conversation already", retry_after=5.0)
         if self.turns.users(name):
-            yield Held("reply")
+            yield News("held", {"reason": "reply"})
         elif call.reply and name in self._compactor.running:
-            yield Held("compaction")
+            yield News("held", {"reason": "compaction"})
         async with self.turns.hold(name), self._room_for(call):
             # The conversation may have changed while the message waited.
             call = msgspec.structs.replace(call, conversation=await self._current(call.conversation))
@@ -265,14 +255,16 @@ class Conversations:
                 async for event in events:
                     if isinstance(event, Delta) and event.text:
                         pieces.append(event.text)
-                        yield TextDelta(event.text)
+                        yield News("delta", {"text": event.text})
                     elif isinstance(event, LoadProgress):
-                        yield Loading(event.fraction)
+                        yield News("loading", {"fraction": event.fraction})
                     elif isinstance(event, Queued):
-                        yield Waiting(event.position, event.wait_seconds)
+                        queued = {"position": event.position, "wait_seconds": event.wait_seconds}
+                        yield News("queued", queued)
                     elif isinstance(event, Prefill):
                         left = parts.inference.health().reading_seconds(event)
-                        yield Prefilling(event.done, event.total, left)
+                        reading = {"done": event.done, "total": event.total, "seconds_left": left}
+                        yield News("reading", reading)
                     elif isinstance(event, Finished):
                         end = event
         finally:
@@ -337,7 +329,8 @@ class Conversations:
         """
         context = await self._builder.build(conversation, compacting=True)
         if context.composition.total > context.budget.limit:
-            yield Compacting(self._compactor.levels(context), context.composition.total)
+            levels = [each.level for each in plan(context.situation)]
+            yield News("compacting", {"levels": levels, "tokens": context.composition.total})
             await self._compactor.run(conversation, at_once=True)
 
     async def _keep_reply(

@@ -13,34 +13,14 @@ from gateway.api.openai.models import DEFAULT, check_model
 from gateway.api.parsing.fields import Body, invalid, read_body
 from gateway.api.services import ApiRequest
 from gateway.api.streaming.streams import Relay, StreamReply, done_of, named_events, until_disconnect
-from gateway.memory.events import (
-    BudgetKnown,
-    Compacting,
-    Done,
-    Held,
-    Loading,
-    MessageAccepted,
-    PostCall,
-    PostEvent,
-    Prefilling,
-    TextDelta,
-    Waiting,
-)
+from gateway.memory.events import BudgetKnown, Done, MessageAccepted, PostCall, PostEvent
+from gateway.memory.hub import News
 from gateway.memory.types import BudgetReport
 from gateway.store.memory.conversations import Conversation
 from gateway.store.memory.messages import MessageRole
 from model_host.protocol import Lane
 
 MessageId = Annotated[str, Meta(min_length=1, max_length=128, pattern=r"^[A-Za-z0-9._:-]+$")]
-
-_NAMES: dict[type[PostEvent], str] = {
-    Held: "held",
-    Loading: "loading",
-    Waiting: "queued",
-    Prefilling: "reading",
-    Compacting: "compacting",
-    TextDelta: "delta",
-}
 
 
 class NewMessageBody(Body, frozen=True, kw_only=True):
@@ -118,7 +98,7 @@ async def post_message(request: ApiRequest, conversation: Conversation) -> objec
         return StreamReply(
             relay,
             lambda items: named_events(items, request.id, named),
-            hold=lambda event: not isinstance(event, Loading),
+            hold=lambda event: not (isinstance(event, News) and event.kind == "loading"),
         )
     return await until_disconnect(request.receive, done_of(relay, named))
 
@@ -143,6 +123,7 @@ def _namer() -> Callable[[PostEvent], tuple[str, Any]]:
                 return "done", PostReply(
                     shown(message) if message else None, accepted, report, compaction, redacted
                 )
-        return _NAMES[type(event)], event
+            case News(kind, detail):
+                return kind, detail
 
     return named

@@ -7,7 +7,7 @@ from datetime import date, datetime
 from gateway.memory.compose import readable
 from gateway.memory.context import MemoryParts
 from gateway.memory.planning.budget import time_zone
-from gateway.memory.planning.periods import Period, mentioned_period
+from gateway.memory.planning.periods import mentioned_period
 from gateway.memory.types import Block, LeftOut, Offer
 from gateway.store.memory.conversations import Conversation
 from gateway.store.memory.summaries import superseded_between
@@ -16,43 +16,35 @@ from gateway.store.memory.summaries import superseded_between
 _SHARE = 0.25
 
 
-class RecalledSummaries:
-    """A source of prompt blocks: what the conversation's later summaries have condensed, in its older words."""
+async def recalled_summaries(parts: MemoryParts, conversation: Conversation, asked: str) -> Offer:
+    """The newest that fit of what later summaries have condensed, in its older words, oldest first."""
+    zone = time_zone(parts.settings.time_zone)
+    period = mentioned_period(asked, datetime.fromtimestamp(parts.clock(), zone).date())
+    if period is None:
+        return Offer()
 
-    def __init__(self, parts: MemoryParts) -> None:
-        self._parts = parts
+    def moment(day: date) -> float:
+        return datetime(day.year, day.month, day.day, tzinfo=zone).timestamp()
 
-    async def offer(self, conversation: Conversation, asked: str) -> Offer:
-        zone = time_zone(self._parts.settings.time_zone)
-        period = mentioned_period(asked, datetime.fromtimestamp(self._parts.clock(), zone).date())
-        if period is None:
-            return Offer()
-
-        def moment(day: date) -> float:
-            return datetime(day.year, day.month, day.day, tzinfo=zone).timestamp()
-
-        found = await self._parts.database.read(
-            lambda c: superseded_between(c, conversation.id, moment(period.first), moment(period.end))
-        )
-        texts = ["\n".join([readable(each.text), *each.pins]).strip() for each in found]
-        return await self._block(period, [text for text in texts if text]) if any(texts) else Offer()
-
-    async def _block(self, period: Period, texts: list[str]) -> Offer:
-        """The newest of the texts that fit, oldest first."""
-        room = int((await self._parts.budget()).floor * _SHARE)
-        kept: list[str] = []
-        for text, tokens in zip(
-            reversed(texts), reversed(await self._parts.inference.count(texts)), strict=True
-        ):
-            room -= tokens + 1
-            if room < 0:
-                break
-            kept.insert(0, text)
-        left = len(texts) - len(kept)
-        why = f"no room for all that was summarized in {period.name}"
-        left_out = [LeftOut(f"{left} older summaries", why)] if left else []
-        if not kept:
-            return Offer([], left_out)
-        text = "\n".join([f"What was said in {period.name}:", *kept])
-        [tokens] = await self._parts.inference.count([text])
-        return Offer([Block("recalled", tokens, text)], left_out)
+    found = await parts.database.read(
+        lambda c: superseded_between(c, conversation.id, moment(period.first), moment(period.end))
+    )
+    told = ("\n".join([readable(each.text), *each.pins]).strip() for each in found)
+    texts = [text for text in told if text]
+    if not texts:
+        return Offer()
+    room = int((await parts.budget()).floor * _SHARE)
+    kept: list[str] = []
+    for text, tokens in zip(reversed(texts), reversed(await parts.inference.count(texts)), strict=True):
+        room -= tokens + 1
+        if room < 0:
+            break
+        kept.insert(0, text)
+    left = len(texts) - len(kept)
+    why = f"no room for all that was summarized in {period.name}"
+    left_out = [LeftOut(f"{left} older summaries", why)] if left else []
+    if not kept:
+        return Offer([], left_out)
+    text = "\n".join([f"What was said in {period.name}:", *kept])
+    [tokens] = await parts.inference.count([text])
+    return Offer([Block("recalled", tokens, text)], left_out)
