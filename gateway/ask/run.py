@@ -203,8 +203,9 @@ class QuestionRun:
     ) -> Background:
         parts, journal = self._parts, self._journal
         summary_prompt = parts.prompts.get("compact_article")
+        cache = parts.cache if fingerprint else None  # another model's summaries must not be found
         compactor = PageCompactor(
-            self._model, journal, summary_prompt, limits, parts.cache, fingerprint, self._clock
+            self._model, journal, summary_prompt, limits, cache, fingerprint, self._clock
         )
         within = msgspec.structs.replace(limits, prompt=plan.tokens)
         target = parts.settings.target_seconds

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from msgspec import Struct
 
@@ -53,54 +54,45 @@ class Background(Struct, frozen=True):
         )
 
 
+@dataclass(frozen=True)
 class BackgroundBuilder:
     """Fits pages into the answer prompt of one question."""
 
-    def __init__(
-        self,
-        model: Model,
-        journal: Journal,
-        prompt: Prompt,
-        limits: Limits,
-        compactor: PageCompactor,
-        reranker: Reranker,
-        target_seconds: float,
-    ) -> None:
-        self._model = model
-        self._journal = journal
-        self._prompt = prompt
-        self._limits = limits
-        self._compactor = compactor
-        self._reranker = reranker
-        self._target = target_seconds
+    model: Model
+    journal: Journal
+    prompt: Prompt
+    limits: Limits
+    compactor: PageCompactor
+    reranker: Reranker
+    target_seconds: float
 
     async def build(self, drafts: Sequence[PageDraft], terms: Sequence[str]) -> Background:
         """Choose passages, summarize where too many match, and count. The prompt never exceeds its limit."""
-        ranked = rank(drafts, self._journal.question, terms)
+        ranked = rank(drafts, self.journal.question, terms)
         compared = sorted(ranked[:_COMPARED], key=lambda each: (each.draft, each.passage))
-        relevance = Quotations(self._journal.question, _evidence(drafts, compared), terms)
+        relevance = Quotations(self.journal.question, _evidence(drafts, compared), terms)
         if relevance.hopeless:
             for draft in drafts:
-                self._journal.skip(draft.page.title, relevance.hopeless)
+                self.journal.skip(draft.page.title, relevance.hopeless)
             drafts, ranked = [], []
         if not relevance.question.native and relevance.doubtful:
-            self._journal.skip("the question", "the pages hardly have its words; ask in the wiki's language")
-        ranked = await rerank(self._reranker, self._journal, drafts, ranked, self._target)
+            self.journal.skip("the question", "the pages hardly have its words; ask in the wiki's language")
+        ranked = await rerank(self.reranker, self.journal, drafts, ranked, self.target_seconds)
         ranked = _first([compared[quote.passage] for quote in relevance.quotes()], ranked)
-        space = self._limits.prompt - await self._count([])
+        space = self.limits.prompt - await self._count([])
         costs = await self._costs(drafts, ranked, space)
         selection = choose(drafts, ranked, costs, space)
         summary: list[Passage] = []
-        task = overflowing(drafts, ranked, selection, space, self._limits)
+        task = overflowing(drafts, ranked, selection, space, self.limits)
         if task is not None:
-            with self._journal.timed("compact"):
-                summary = await self._compactor.run(task)
+            with self.journal.timed("compact"):
+                summary = await self.compactor.run(task)
             if summary:
                 selection = choose(drafts, ranked, costs, space - task.tokens)
         while True:
             pages = self._pages(drafts, selection, summary, task.draft if task else None)
             tokens = await self._count(pages)
-            if tokens <= self._limits.prompt or not pages:
+            if tokens <= self.limits.prompt or not pages:
                 break
             # Costs are counted line by line, which can be slightly too low.
             selection = selection.without_last()
@@ -112,7 +104,7 @@ class BackgroundBuilder:
         """Count the lines of the best passages, several times as many as fit, in one call."""
         costs = Costs.of(drafts, ranked, space)
         texts = list(costs.tokens)
-        costs.tokens.update(zip(texts, await self._model.count(texts), strict=True))
+        costs.tokens.update(zip(texts, await self.model.count(texts), strict=True))
         return costs
 
     def _pages(
@@ -139,14 +131,14 @@ class BackgroundBuilder:
         for draft in drafts:
             title = draft.page.title
             if title not in used:
-                self._journal.skip(title, "no space left in the prompt for passages that match less well")
+                self.journal.skip(title, "no space left in the prompt for passages that match less well")
             elif used[title].how != "whole":
                 left_out = len(draft.passages) - sum(p in draft.passages for p in used[title].shown)
-                self._journal.note("left_out", {"title": title, "passages": left_out})
+                self.journal.note("left_out", {"title": title, "passages": left_out})
 
     async def _finished(self, pages: list[UsedPage], tokens: int, relevance: Quotations) -> Background:
         blocks = _blocks(pages)
-        counts = await self._model.count(blocks)
+        counts = await self.model.count(blocks)
         for used, count in zip(pages, counts, strict=True):
             record = PageRecord(
                 title=used.page.title,
@@ -155,15 +147,15 @@ class BackgroundBuilder:
                 how=used.how,
                 tokens=count,
             )
-            self._journal.pages.append(record)
+            self.journal.pages.append(record)
         return Background(
             pages, "\n\n".join(blocks), tokens, sum(counts), relevance.doubtful, relevance.weights
         )
 
     async def _count(self, pages: Sequence[UsedPage]) -> int:
         """Count the tokens of the answer prompt with these pages."""
-        values = {"background": "\n\n".join(_blocks(pages)), "question": self._journal.question}
-        return await self._model.count_prompt(self._prompt.render(shared=("background",), **values))
+        values = {"background": "\n\n".join(_blocks(pages)), "question": self.journal.question}
+        return await self.model.count_prompt(self.prompt.render(shared=("background",), **values))
 
 
 def _evidence(drafts: Sequence[PageDraft], passages: Sequence[Ranked]) -> Evidence:

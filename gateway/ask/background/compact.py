@@ -6,6 +6,7 @@ import hashlib
 import json
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from gateway.ask.background.draft import PageDraft
 from gateway.ask.background.fit import Summarize
@@ -54,26 +55,17 @@ def compaction_key(parts: Sequence[str]) -> bytes:
     return hashlib.blake2b(json.dumps(parts).encode(), digest_size=24).digest()
 
 
+@dataclass(frozen=True)
 class PageCompactor:
     """Summarizes pages for one question. ``fingerprint`` identifies the model's weights."""
 
-    def __init__(
-        self,
-        model: Model,
-        journal: Journal,
-        prompt: Prompt,
-        limits: Limits,
-        cache: CompactionCache | None,
-        fingerprint: str,
-        clock: QuestionClock,
-    ) -> None:
-        self._model = model
-        self._clock = clock
-        self._journal = journal
-        self._prompt = prompt
-        self._limits = limits
-        self._cache = cache if fingerprint else None  # another model's summaries must not be found
-        self._fingerprint = fingerprint
+    model: Model
+    journal: Journal
+    prompt: Prompt
+    limits: Limits
+    cache: CompactionCache | None
+    fingerprint: str
+    clock: QuestionClock
 
     async def run(self, step: Summarize) -> list[Passage]:
         """Summarize, check the summary against the page, and cut it to the step's tokens.
@@ -90,7 +82,7 @@ class PageCompactor:
             if not kept:
                 raise HearthError("it says nothing that the page supports")
         except HearthError as error:
-            self._journal.note("summary_left_out", {"title": title, "reason": error.message})
+            self.journal.note("summary_left_out", {"title": title, "reason": error.message})
             return []
         return await self._fitted(step, kept)
 
@@ -102,40 +94,40 @@ class PageCompactor:
         """
         title, chosen = step.draft.page.title, list(step.passages)
         values = self._values(step, chosen)
-        while chosen and (tokens := await self._prompt_tokens(values)) > self._limits.prompt:
-            excess = tokens - self._limits.prompt
+        while (
+            chosen
+            and (tokens := await self.model.count_prompt(self.prompt.render(**values))) > self.limits.prompt
+        ):
+            excess = tokens - self.limits.prompt
             while excess > 0 and chosen:
                 excess -= estimated_tokens(step.draft.passages[chosen.pop()].text)
             values = self._values(step, chosen)
         if not chosen:
             raise HearthError("no passage of the page fits the prompt")
         if left_out := len(step.passages) - len(chosen):
-            self._journal.note(
+            self.journal.note(
                 "left_out", {"title": title, "passages": left_out, "of": "the summary's source"}
             )
         key = self._key(step, values)
-        known = await self._cache.get(key) if self._cache else None
-        self._journal.stage("compact", title=title, words=step.words, **({"cached": True} if known else {}))
+        known = await self.cache.get(key) if self.cache else None
+        self.journal.stage("compact", title=title, words=step.words, **({"cached": True} if known else {}))
         if known is not None:
-            self._journal.note("summary_cached", title)
+            self.journal.note("summary_cached", title)
             return known, True
         longest = max(_LEAST_OUTPUT, int(step.tokens * _SLACK))
-        if late := self._clock.refusal(tokens, longest):
-            self._journal.skip("page summaries", f"{late}: passages are used instead")
+        if late := self.clock.refusal(tokens, longest):
+            self.journal.skip("page summaries", f"{late}: passages are used instead")
             raise HearthError(late)
-        generated = await self._model.generate(
+        generated = await self.model.generate(
             "compact",
-            self._prompt,
+            self.prompt,
             values,
             shared=("title", "text"),
-            max_tokens=max(1, min(longest, self._limits.context - tokens)),
+            max_tokens=max(1, min(longest, self.limits.context - tokens)),
         )
-        if self._cache is not None and not generated.cut and generated.text.strip():
-            await self._cache.put(key, generated.text)
+        if self.cache is not None and not generated.cut and generated.text.strip():
+            await self.cache.put(key, generated.text)
         return generated.text, not generated.cut
-
-    async def _prompt_tokens(self, values: Mapping[str, str]) -> int:
-        return await self._model.count_prompt(self._prompt.render(**values))
 
     def _key(self, step: Summarize, values: Mapping[str, str]) -> bytes:
         """Key the summary by all that it depends on; white space and case of the question do not matter.
@@ -144,7 +136,7 @@ class PageCompactor:
         answer's speed what another one has asked.
         """
         question = " ".join(values["question"].split()).casefold()
-        page, prompt, asked = step.draft.page, self._prompt, self._journal.call
+        page, prompt, asked = step.draft.page, self.prompt, self.journal.call
         return compaction_key(
             [
                 asked.owner,
@@ -156,13 +148,13 @@ class PageCompactor:
                 prompt.name,
                 str(prompt.version),
                 "\0".join(prompt.pieces),
-                self._fingerprint,
+                self.fingerprint,
             ]
         )
 
     def _values(self, step: Summarize, chosen: Sequence[int]) -> dict[str, str]:
         return {
-            "question": self._journal.question,
+            "question": self.journal.question,
             "words": str(step.words),
             "title": step.draft.page.title,
             "text": article_text(step.draft, sorted(chosen)),
@@ -174,21 +166,21 @@ class PageCompactor:
         evidence = Evidence.of([(0, draft.page, draft.passages)])
         distinct = {same_words(each): each for each in reversed(complete) if not is_babble(each)}
         kept = [each for each in complete if distinct.get(same_words(each)) is each]
-        kept = [each for each in kept if supporting(each, evidence, self._journal.question).pages]
+        kept = [each for each in kept if supporting(each, evidence, self.journal.question).pages]
         dropped = [each for each in sentences if not any(each is one for one in kept)]
         if dropped:
-            self._journal.note("summary_dropped", {"title": draft.page.title, "sentences": dropped})
+            self.journal.note("summary_dropped", {"title": draft.page.title, "sentences": dropped})
         return kept
 
     async def _fitted(self, step: Summarize, kept: list[str]) -> list[Passage]:
         """Show as many sentences of the summary as the step's tokens hold, as a passage without a heading."""
-        counts = await self._model.count([f" {sentence}" for sentence in kept])
+        counts = await self.model.count([f" {sentence}" for sentence in kept])
         fitting = len(kept)
         while fitting and sum(counts[:fitting]) + _MARKER > step.tokens:
             fitting -= 1
         if fitting < len(kept):
             left_out = {"title": step.draft.page.title, "sentences": kept[fitting:]}
-            self._journal.note("summary_cut", left_out)
+            self.journal.note("summary_cut", left_out)
         return [Passage(0, " ".join(kept[:fitting]))] if fitting else []
 
 

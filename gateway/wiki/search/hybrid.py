@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 
 import apsw
 
@@ -15,6 +16,7 @@ from gateway.wiki.sketch import distinct
 from gateway.wiki.source import Hits, PageRef
 
 
+@dataclass(frozen=True)
 class HybridSearch:
     """Searches as ``mode`` says; without ``meaning`` by words.
 
@@ -22,20 +24,11 @@ class HybridSearch:
     of both may be the first of the fused ranking.
     """
 
-    def __init__(
-        self,
-        by_words: Callable[[str, int], Awaitable[list[PageRef]]],
-        meaning: Meaning | None,
-        sketch_of: Callable[[apsw.Connection, str], bytes],
-        mode: SearchMode,
-        *,
-        spare: int,
-    ) -> None:
-        self._by_words = by_words
-        self._meaning = meaning
-        self._sketch_of = sketch_of
-        self._mode = mode
-        self._spare = spare
+    by_words: Callable[[str, int], Awaitable[list[PageRef]]]
+    meaning: Meaning | None
+    sketch_of: Callable[[apsw.Connection, str], bytes]
+    mode: SearchMode
+    spare: int
 
     async def search(self, term: str, limit: int) -> Hits:
         """The best pages without near-copies.
@@ -43,27 +36,27 @@ class HybridSearch:
         Without the term's vector, mode ``both`` searches by words and reports that in ``problem``; mode ``vectors``
         raises HearthError.
         """
-        if self._meaning is None or self._mode == "text":
-            return Hits(await self._by_words(term, limit))
-        depth = limit + self._spare
-        if self._mode == "vectors":
-            near = await self._meaning.search(term, depth)
+        if self.meaning is None or self.mode == "text":
+            return Hits(await self.by_words(term, limit))
+        depth = limit + self.spare
+        if self.mode == "vectors":
+            near = await self.meaning.search(term, depth)
             rankings = [near.refs]
         else:
             words, near = await side_by_side(
-                [self._words(term, depth), self._near(self._meaning, term, depth)]
+                [self._words(term, depth), self._near(self.meaning, term, depth)]
             )
             rankings = [words.refs, near.refs]
         fused = fuse([[ref.title for ref in ranking] for ranking in rankings], K_SEARCH)
-        refs = await self._meaning.database.read(
-            lambda c: distinct(((title, score, self._sketch_of(c, title)) for title, score in fused), limit)
+        refs = await self.meaning.database.read(
+            lambda c: distinct(((title, score, self.sketch_of(c, title)) for title, score in fused), limit)
         )
         sections = {ref.title: ref.section for ref in near.refs}
         refs = [PageRef(ref.title, ref.score, sections.get(ref.title)) for ref in refs]
         return Hits(refs, near.problem, near.note, sum(map(bool, rankings)))
 
     async def _words(self, term: str, limit: int) -> Hits:
-        return Hits(await self._by_words(term, limit))
+        return Hits(await self.by_words(term, limit))
 
     @staticmethod
     async def _near(meaning: Meaning, term: str, limit: int) -> Hits:

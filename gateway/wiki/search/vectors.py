@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 import apsw
 
@@ -52,20 +53,14 @@ class WikiPages:
         return store.sweep_vectors(connection, self._tables)
 
 
+@dataclass(frozen=True)
 class Meaning:
     """Finds pages by the vectors of their passages. ``progress`` counts embedded pages, None if unknown."""
 
-    def __init__(
-        self,
-        database: Database,
-        queries: Queries,
-        tables: PageTables,
-        progress: Callable[[], Count | None] = lambda: None,
-    ) -> None:
-        self.database = database
-        self._queries = queries
-        self._tables = tables
-        self._progress = progress
+    database: Database
+    queries: Queries
+    tables: PageTables
+    progress: Callable[[], Count | None] = lambda: None
 
     async def search(self, term: str, limit: int) -> Hits:
         """Pages with a passage near the term, nearest first, scored by cosine similarity.
@@ -75,21 +70,21 @@ class Meaning:
         """
         if not term.strip() or limit < 1:
             return Hits([])
-        pages, passages = await self.database.read(lambda c: store.has_pages_and_passages(c, self._tables))
+        pages, passages = await self.database.read(lambda c: store.has_pages_and_passages(c, self.tables))
         if not passages:
             return Hits([], "no page has its vectors yet" if pages else None)
-        query = await self._queries.vector(term)
-        farthest = self._queries.max_distance
+        query = await self.queries.vector(term)
+        farthest = self.queries.max_distance
         found = await self.database.read(
-            lambda c: store.pages_near(c, self._tables, query.space, query.vector, limit, farthest)
+            lambda c: store.pages_near(c, self.tables, query.space, query.vector, limit, farthest)
         )
         if found is None:
-            self._queries.stale()
+            self.queries.stale()
             return Hits([], "the embedding model changed, and all vectors are made again")
         return Hits([PageRef(hit.title, 1.0 - hit.rank, hit.section) for hit in found], note=self._note())
 
     def _note(self) -> str | None:
-        count = self._progress()
+        count = self.progress()
         if count is None or count.done >= count.total:
             return None
         return f"{count.done} of {count.total} pages have their vectors so far"
