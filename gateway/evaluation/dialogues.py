@@ -16,8 +16,7 @@ from typing import Annotated, Literal, get_args
 import msgspec
 from msgspec import Meta, Struct
 
-from gateway.base.errors import ConfigurationError
-from gateway.evaluation.questions import Question
+from gateway.evaluation.questions import Question, reading
 from gateway.store.memory.conversations import ConversationKind, PolicyName
 
 _LINE = re.compile(r"(?P<role>[<>]) (?P<said>.+)|(?P<speaker>[^\W\d_][\w ]{0,30}): (?P<spoken>.+)")
@@ -92,14 +91,12 @@ def load_dialogues(path: Path, messages: int | None = None) -> list[Dialogue]:
     found: list[Dialogue] = []
     cut = "" if messages is None else f" {messages}"
     for file in sorted(path.glob("*.toml")) if path.is_dir() else [path]:
-        try:
+        with reading("dialogue", file):
             read = msgspec.toml.decode(file.read_bytes(), type=_Document)
             log = list(_spoken(read.log))
             _check(read, log)
             if messages is not None:
                 read, log = _begun(read, log, messages)
-        except (OSError, UnicodeDecodeError, msgspec.DecodeError, ValueError, re.error) as error:
-            raise ConfigurationError(f"cannot read the dialogue {file}: {error}") from None
         found += [
             Dialogue(
                 id=f"{file.stem} {policy}{cut}", category=policy, text=read.title, policy=policy, kind=read.kind,

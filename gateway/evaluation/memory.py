@@ -16,9 +16,9 @@ import apsw
 import msgspec
 from msgspec import Meta, Struct
 
-from gateway.base.errors import ConfigurationError, DeadlineError, HearthError
+from gateway.base.errors import DeadlineError, HearthError
 from gateway.evaluation.questions import Fact as Wanted
-from gateway.evaluation.questions import Question
+from gateway.evaluation.questions import Question, reading
 from gateway.evaluation.score import Row
 from gateway.memory.context import MemoryParts
 from gateway.memory.events import PostCall
@@ -66,7 +66,7 @@ class _Document(Struct, frozen=True, forbid_unknown_fields=True):
 
 def load_lines(path: Path) -> list[MemoryLine]:
     """Read a set of lines. Raises ConfigurationError that names the file and the error in it."""
-    try:
+    with reading("set of lines", path):
         groups = msgspec.toml.decode(path.read_bytes(), type=_Document).group
         lines: list[MemoryLine] = []
         for group in groups:
@@ -77,8 +77,6 @@ def load_lines(path: Path) -> list[MemoryLine]:
                 lines.append(msgspec.structs.replace(line, id=name, category=category, text=text))
                 for each in [*line.facts, *line.may, *line.tasks, *line.may_tasks]:
                     re.compile("|".join(each))
-    except (OSError, UnicodeDecodeError, msgspec.DecodeError, re.error) as error:
-        raise ConfigurationError(f"cannot read the set of lines {path}: {error}") from None
     return lines
 
 
@@ -105,11 +103,6 @@ class MemoryEvaluator:
             owner=owner,
             kind="code" if line.category.startswith("code ") else "chat",
             policy=self._parts.settings.policy,
-            title="",
-            participants=[],
-            instructions="",
-            model="",
-            previous=None,
             created_at=now,
             updated_at=now,
         )
@@ -118,15 +111,7 @@ class MemoryEvaluator:
             add_conversation(connection, talk)
             day = datetime.now(time_zone(self._parts.settings.time_zone)).date().isoformat()
             tasks = [
-                NewTask(
-                    owner=owner,
-                    level="task",
-                    parent=None,
-                    archetype="user",
-                    title=title,
-                    day=day,
-                    created_at=now,
-                )
+                NewTask(owner=owner, level="task", title=title, day=day, created_at=now)
                 for title in line.open
             ]
             return {add_task(connection, task).id: "open" for task in tasks}

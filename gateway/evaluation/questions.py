@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -42,12 +44,19 @@ class _Document(Struct, frozen=True, forbid_unknown_fields=True):
     question: Annotated[list[Question], Meta(min_length=1)]
 
 
+@contextmanager
+def reading(what: str, path: Path) -> Iterator[None]:
+    """Turn errors of reading a set into a ConfigurationError that names the file and the error in it."""
+    try:
+        yield
+    except (OSError, UnicodeDecodeError, msgspec.DecodeError, ValueError, re.error) as error:
+        raise ConfigurationError(f"cannot read the {what} {path}: {error}") from None
+
+
 def load_questions(path: Path) -> list[Question]:
     """Read a question set. Raises ConfigurationError that names the file and the error in it."""
-    try:
+    with reading("question set", path):
         questions = msgspec.toml.decode(path.read_bytes(), type=_Document).question
-    except (OSError, UnicodeDecodeError, msgspec.DecodeError) as error:
-        raise ConfigurationError(f"cannot read the question set {path}: {error}") from None
     seen: set[str] = set()
     for question in questions:
         if question.id in seen:
@@ -62,13 +71,10 @@ def load_questions(path: Path) -> list[Question]:
 
 def set_name(path: Path) -> str:
     """Return the file's or folder's name with a hash of its content, which identifies the questions of a run."""
-    try:
-        content = b"".join(
-            file.read_bytes() for file in (sorted(path.glob("*.toml")) if path.is_dir() else [path])
-        )
-        return f"{path.name} {hashlib.blake2b(content, digest_size=4).hexdigest()}"
-    except OSError as error:
-        raise ConfigurationError(f"cannot read the question set {path}: {error}") from None
+    with reading("question set", path):
+        files = sorted(path.glob("*.toml")) if path.is_dir() else [path]
+        content = b"".join(file.read_bytes() for file in files)
+    return f"{path.name} {hashlib.blake2b(content, digest_size=4).hexdigest()}"
 
 
 def has_fact(text: str, fact: list[str]) -> bool:

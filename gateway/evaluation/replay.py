@@ -95,10 +95,10 @@ class _Replay:
             clock=lambda: self._now,
         )
         self._service = Conversations(self._parts)
+        name, kind, policy = str(uuid4()), dialogue.kind, dialogue.policy
         self._talk = Conversation(
-            id=str(uuid4()), owner=_OWNER, kind=dialogue.kind, policy=dialogue.policy, title="", participants=[],
-            instructions="", model="", previous=None, created_at=0.0, updated_at=0.0,
-        )  # fmt: skip
+            id=name, owner=_OWNER, kind=kind, policy=policy, created_at=0.0, updated_at=0.0
+        )
 
     async def _record(self, make: Callable[[], RequestRecord]) -> None:
         made = make()
@@ -155,13 +155,9 @@ class _Replay:
         learned = [_plain(f"{fact.key}: {fact.text}") for fact in facts]
         calls = Counter[str](made.kind for made in self._records)
         ranks = [await self._rank(item, log) for item in dialogue.planted]
-        stale = [f"prompt: {item.asked}" for item in dialogue.planted if outdated(prompt, item)]
-        stale += [
-            f"fact: {fact}"
-            for fact in learned
-            for item in dialogue.planted
-            if item.was and outdated(fact, item)
-        ]
+        planted = dialogue.planted
+        stale = [f"prompt: {item.asked}" for item in planted if outdated(prompt, item)]
+        stale += [f"fact: {fact}" for fact in learned for item in planted if outdated(fact, item)]
         right = 0
         for planned in dialogue.tasks:
             states = [each.state for each in tasks if places(_plain(each.title), planned.title)]
@@ -176,26 +172,17 @@ class _Replay:
         foreign = [
             found for text in [*written, *(fact.text for fact in facts)] for found in _foreign(said, text)
         ]
-        asked = await self._asked()
-        stale += [
-            f"asked: {item.asked}"
-            for item, text in zip(dialogue.planted, asked, strict=True)
-            if outdated(text, item)
-        ]
+        asked = list(zip(planted, await self._asked(), strict=True))
+        stale += [f"asked: {item.asked}" for item, text in asked if outdated(text, item)]
+        missing = [item.asked for item, text in asked if not places(text, item.has)]
         return Kept(
             messages=dialogue.messages,
-            planted=len(dialogue.planted),
-            in_prompt=sum(bool(places(prompt, item.has)) for item in dialogue.planted),
-            when_asked=sum(
-                bool(places(text, item.has)) for item, text in zip(dialogue.planted, asked, strict=True)
-            ),
+            planted=len(planted),
+            in_prompt=sum(bool(places(prompt, item.has)) for item in planted),
+            when_asked=len(planted) - len(missing),
             first_five=sum(0 < rank <= 5 for rank in ranks),
-            in_facts=sum(any(places(fact, item.has) for fact in learned) for item in dialogue.planted),
-            missing=[
-                item.asked
-                for item, text in zip(dialogue.planted, asked, strict=True)
-                if not places(text, item.has)
-            ],
+            in_facts=sum(any(places(fact, item.has) for fact in learned) for item in planted),
+            missing=missing,
             tasks=len(dialogue.tasks),
             tasks_right=right,
             stored_facts=learned,

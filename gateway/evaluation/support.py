@@ -61,7 +61,8 @@ def judge(answer: str, pages: Mapping[int, Page]) -> Judged:
     ordinary = frozenset[str]().union(*map(lower_case_stems, texts))
     statements = recalled = citations = precise = 0
     for unit in split_units(answer):
-        claim = _claim(_MARKER.sub(" ", unit.body), ordinary)
+        found = features(_MARKER.sub(" ", unit.body), ordinary)
+        claim = _Claim(found.names | found.numbers, found.words, found.numbers)
         if unit.code or not claim.words or is_refusal(unit.body):
             continue
         cited = {int(n): _best(claim, passages.get(int(n), [])) for n in _MARKER.findall(unit.body)}
@@ -73,12 +74,6 @@ def judge(answer: str, pages: Mapping[int, Page]) -> Judged:
             for n, words in cited.items()
         )
     return Judged(statements, recalled, citations, precise)
-
-
-def _claim(sentence: str, ordinary: frozenset[str]) -> _Claim:
-    """Numbers, names and other words of a sentence; ``ordinary`` stems are no names."""
-    found = features(sentence, ordinary)
-    return _Claim(found.names | found.numbers, found.words, found.numbers)
 
 
 def _passages(page: Page) -> Iterator[frozenset[str]]:

@@ -25,11 +25,11 @@ class Conversation(Struct, frozen=True, kw_only=True):
     owner: str
     kind: ConversationKind
     policy: PolicyName
-    title: str
-    participants: list[str]
-    instructions: str  # the caller's, part of the core prefix
-    model: str
-    previous: str | None  # the conversation that this one continues after a rollover
+    title: str = ""
+    participants: list[str] = []
+    instructions: str = ""  # the caller's, part of the core prefix
+    model: str = ""
+    previous: str | None = None  # the conversation that this one continues after a rollover
     created_at: float
     updated_at: float
     archived_at: float | None = None

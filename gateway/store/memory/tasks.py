@@ -42,8 +42,8 @@ class NewTask(Struct, frozen=True, kw_only=True):
 
     owner: str
     level: Level
-    parent: str | None
-    archetype: Archetype
+    parent: str | None = None
+    archetype: Archetype = "user"
     title: str
     day: str
     created_at: float  # Unix seconds
