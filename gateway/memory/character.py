@@ -15,7 +15,7 @@ from gateway.memory.compose import HEADINGS, Composition, readable
 from gateway.memory.context import ContextBuilder, MemoryParts
 from gateway.memory.planning.budget import time_zone
 from gateway.memory.planning.situation import MIN_TARGET_TOKENS
-from gateway.memory.summaries.summarize import Summarizer, SummaryRejectedError, SummarySource
+from gateway.memory.summaries.summarize import Summarizer, SummarySource
 from gateway.memory.types import Block, Character, Compaction, LeftOut
 from gateway.store.memory.assistants import (
     Assistant,
@@ -168,29 +168,13 @@ class Reflector:
             folds=tuple(fold.seq for fold in folds),
             target_tokens=max(MIN_TARGET_TOKENS, min(int(budget.floor * _REFLECTION_SHARE), source.tokens)),
         )
-        summarizer = Summarizer(
-            parts.model(conversation),
-            parts.prompts,
-            context=budget.context,
-            part=parts.defaults.summary_prompt_tokens or parts.defaults.prompt_tokens or budget.limit,
-            apart=parts.defaults.summaries_apart,
-            finished={},
-        )
+        summarizer = Summarizer(parts, conversation, budget, parts.prompts, {})
         blocks = [Block("core", 0, self._builder.core_text("")), Block("biography", 0, assistant.biography)]
         opening = Composition(blocks=[each for each in blocks if each.text], left_out=[], turns=[], total=0)
-        try:
-            async with self._places:
-                draft = await summarizer.summarize(compaction, source, opening)
-        except SummaryRejectedError as error:
-            log.warning("an extract stands in for a reflection", assistant=assistant.id, problem=str(error))
-            draft = await summarizer.extract(compaction, source)
+        draft = await summarizer.written(compaction, source, opening, self._places)
         return Reflection(
             version=1 + (last[0].version if last else 0),
-            text=draft.text,
-            pins=draft.pins,
-            tokens=draft.tokens,
-            prompt_name=draft.prompt_name,
-            prompt_version=draft.prompt_version,
+            **msgspec.structs.asdict(draft),
             model=parts.model_name if draft.prompt_name not in ("", EXTRACT) else "",
             created_at=parts.clock(),
         )

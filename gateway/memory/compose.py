@@ -238,22 +238,10 @@ def _optional_blocks(ingredients: Ingredients) -> list[Block]:
         for summary in ingredients.summaries
         if summary.level == level and _says_something(summary)
     ]
-    i = ingredients
-    mind = (i.character.reflection, i.character.elsewhere)
-    return [
-        block
-        for block in (
-            i.character.biography,
-            i.tasks,
-            *mind,
-            *summaries,
-            i.facts,
-            i.project,
-            i.recalled,
-            i.history,
-        )
-        if block and block.text
-    ]
+    i, mind = ingredients, ingredients.character
+    before = [mind.biography, i.tasks, mind.reflection, mind.elsewhere]
+    blocks = [*before, *summaries, i.facts, i.project, i.recalled, i.history]
+    return [block for block in blocks if block and block.text]
 
 
 def _lines(ingredients: Ingredients) -> list[Turn]:

@@ -11,9 +11,8 @@ from msgspec import Struct
 
 from gateway.config.settings import MemorySettings
 from gateway.inference.interface import Inference
-from gateway.memory.answers.copies import since_copies
-from gateway.memory.answers.recited import without_recited
-from gateway.memory.answers.requests import NO_REQUESTS, Requests
+from gateway.memory.answers.copies import since_copies, without_recited
+from gateway.memory.answers.requests import Requests
 from gateway.memory.compose import (
     Composition,
     Ingredients,
@@ -63,7 +62,7 @@ class MemoryParts(Struct, frozen=True, kw_only=True):
     record: Record
     pace: Pace = msgspec.field(default_factory=Pace)
     target_seconds: float = 0.0  # to read a conversation's first prompt; 0: no limit
-    requests: Requests = NO_REQUESTS
+    requests: Requests = Requests()
     queries: Queries | None = None  # None: facts and messages are searched by words alone
     clock: Callable[[], float] = time.time  # Unix seconds
 
@@ -172,11 +171,12 @@ class ContextBuilder:
         character = await self._character(parts, conversation)
         reflected = [summary for summary in summaries if summary.seq in character.reflected]
         summaries = [summary for summary in summaries if summary.seq not in character.reflected]
-        texts = [summary_text(summary) for summary in summaries]
-        core, *counted = await self._counted(conversation, texts)
+        core_text = self.core_text(conversation.instructions)
+        core_tokens, *counts = await parts.inference.count([core_text, *map(summary_text, summaries)])
+        core = Block("core", core_tokens, core_text)
         summaries = [
-            msgspec.structs.replace(summary, tokens=block.tokens)
-            for summary, block in zip(summaries, counted, strict=True)
+            msgspec.structs.replace(summary, tokens=count)
+            for summary, count in zip(summaries, counts, strict=True)
         ]
         turn_tokens = await self._turn()
         ingredients = Ingredients(
@@ -278,12 +278,6 @@ class ContextBuilder:
 
         await self._parts.database.write(store)
         return [msgspec.structs.replace(m, tokens=known.get(m.seq, m.tokens)) for m in messages]
-
-    async def _counted(self, conversation: Conversation, summaries: list[str]) -> list[Block]:
-        texts = [self.core_text(conversation.instructions), *summaries]
-        names = ["core", *("summary" for _ in summaries)]
-        tokens = await self._parts.inference.count(texts)
-        return [Block(name, count, text) for name, count, text in zip(names, tokens, texts, strict=True)]
 
     async def _turn(self) -> int:
         """Tokens that the chat template adds to a turn, measured once per model."""

@@ -29,7 +29,7 @@ from gateway.store.memory.history import Said, Within
 from gateway.store.stop_words import stop_words
 from gateway.store.vectors import has_vectors
 from gateway.vectors.queries import Queries
-from gateway.vectors.source import Count, Document, EmbeddedText, Vectors
+from gateway.vectors.source import Count, Document, DocumentSource, EmbeddedText, Vectors
 
 # Of a message that is embedded.
 _MOST_EMBEDDED = 8000
@@ -82,8 +82,8 @@ class Recalled(Struct, frozen=True):
     sources: list[str]
 
 
-class MessageDocuments:
-    """The :class:`gateway.vectors.source.DocumentSource` of messages."""
+class MessageDocuments(DocumentSource):
+    """The source of messages."""
 
     name = "messages"
 
@@ -100,10 +100,6 @@ class MessageDocuments:
 
     def count(self, connection: apsw.Connection) -> Count:
         return Count(*store.count_message_vectors(connection))
-
-    def tidy(self, connection: apsw.Connection) -> bool:
-        """Vectors go with their messages."""
-        return False
 
 
 class History:
@@ -230,7 +226,8 @@ def _with_neighbours(
         return (short or tells(message)) and is_new(message)
 
     def is_new(message: Said) -> bool:
-        return _new_share(message.text, known) >= _LEAST_NEW
+        said = set(words(message.text))
+        return len(said - known) >= _LEAST_NEW * max(1, len(said))
 
     hits = [each for each in store.said(connection, best) if leads(each)][:_HITS]
     found = {hit.seq: hit for hit in hits if tells(hit)}
@@ -251,11 +248,6 @@ def decided_since(connection: apsw.Connection, within: Within, hit: Said) -> lis
     alike = ranked(connection, within, hit.text)
     later = [each.seq for each in alike if each.seq > hit.seq and each.share >= _LEAST_SAME][:_CANDIDATES]
     return [each for each in store.said(connection, later) if DECIDED.search(each.text)][:1]
-
-
-def _new_share(text: str, known: set[str]) -> float:
-    said = set(words(text))
-    return len(said - known) / max(1, len(said))
 
 
 def _quote(message: Said, asked: str, zone: tzinfo | None) -> str:

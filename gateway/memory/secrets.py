@@ -85,7 +85,9 @@ class Secrets:
             self._seconds, self.drop, message.conversation, message.id
         )
         self._held[message.conversation, message.id] = withheld, timer
-        while len(self._held) > _MOST_MESSAGES or self._characters() > _MOST_CHARACTERS:
+        while len(self._held) > _MOST_MESSAGES or (
+            sum(len(held.text) for held, _ in self._held.values()) > _MOST_CHARACTERS
+        ):
             self.drop(*next(iter(self._held)))
         return withheld
 
@@ -115,6 +117,3 @@ class Secrets:
         """Forget the secrets of a message, or of the whole conversation."""
         for key in [key for key in self._held if key[0] == conversation and message in (None, key[1])]:
             self._held.pop(key)[1].cancel()
-
-    def _characters(self) -> int:
-        return sum(len(held.text) for held, _ in self._held.values())

@@ -67,7 +67,8 @@ def decide(view: RunView, tools: Toolbox) -> Move:
             called = call_text(pending.tool, pending.arguments)
             question = f"The program ended while this was done: {called}. Did it happen?"
             return Ask(asked("happened", question, ["yes", "no"], item=pending.item))
-        return Do(intent=_intent_of(pending), again=pending)
+        intent = Intent(item=pending.item, tool=pending.tool, arguments=pending.arguments, hash=pending.hash)
+        return Do(intent=intent, again=pending)
     if not view.items:
         return Plan()
     if run.planned == "model" and not _answered(view, "confirm", "", "yes"):
@@ -209,7 +210,3 @@ def call_text(tool: str, arguments: dict[str, Any]) -> str:
     """A call for people: every argument in full."""
     given = ", ".join(f"{name}={value!r}" for name, value in arguments.items())
     return f"{tool or 'think'}({given})"
-
-
-def _intent_of(step: RunStep) -> Intent:
-    return Intent(item=step.item, tool=step.tool, arguments=step.arguments, hash=step.hash)

@@ -68,5 +68,5 @@ class DocumentSource(Protocol):
     def count(self, connection: apsw.Connection) -> Count: ...
 
     def tidy(self, connection: apsw.Connection) -> bool:
-        """Do one step of cleaning up; return whether another is needed."""
-        ...
+        """Do one step of cleaning up; return whether another is needed. By itself, vectors go with their documents."""
+        return False

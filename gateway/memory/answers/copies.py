@@ -1,12 +1,18 @@
-"""Replies that repeat each other or themselves: a small model that sees some goes on so to the end of the chat.
+"""Replies that a small model does not see: it copies their form and invents the rest.
 
-Pure. What leaves the prompt is still found by the search in older messages.
+Those are answers from what is stored, and replies that repeat each other or themselves, after which it goes on so to
+the end of the chat. Pure. What leaves the prompt is still found by the search in older messages.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import pairwise
 
+from gateway.memory.answers.listed import OPENINGS as LISTS
+from gateway.memory.answers.listed import asks_for_tasks
+from gateway.memory.answers.questions import own_question
+from gateway.memory.answers.sought import ANSWERS, sought
 from gateway.memory.learning.statements import CODE, WORD
 from gateway.store.memory.messages import StoredMessage
 
@@ -14,6 +20,23 @@ _RUN = 3  # words
 # A reply is a copy if this share of its runs of words is in later replies or earlier in itself.
 _COPIED = 0.4
 _LEAST = 3  # of these; "You are welcome!" may be said twice
+
+
+def without_recited(messages: Sequence[StoredMessage], told: Callable[[str], bool]) -> list[StoredMessage]:
+    """The messages without the questions that code has answered, and their answers; and what it has done and ``told``.
+
+    A small model that sees such a reply says itself that something is done.
+    """
+    recited: set[int] = set()
+    for asked, reply in pairwise(messages):
+        if asked.role != "user" or reply.role != "assistant":
+            continue
+        recites = reply.text.startswith((*ANSWERS, *LISTS)) and (
+            asks_for_tasks(asked.text) or own_question(asked.text) or sought(asked.text)
+        )
+        if recites or told(reply.text):
+            recited |= {asked.seq, reply.seq}
+    return [message for message in messages if message.seq not in recited]
 
 
 def since_copies(messages: Sequence[StoredMessage]) -> Sequence[StoredMessage]:

@@ -2,54 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 import apsw
 
 from gateway.store.memory.conversations import Conversation
 from gateway.store.memory.messages import StoredMessage
 
 
-class Requests(Protocol):
-    """Messages that are such a request as a whole."""
+class Requests:
+    """Messages that are such a request as a whole; none, for a memory without a runner of tasks."""
 
     def reads(self, text: str) -> bool:
-        """Whether a message asks for something of the kind."""
+        """Whether a message asks for something of the kind, whatever was said before."""
+        return False
 
     def told(self, reply: str) -> bool:
         """Whether a reply is like those to such messages."""
-
-    def note(
-        self, connection: apsw.Connection, conversation: Conversation, message: StoredMessage
-    ) -> list[str] | None:
-        """Carry a message out; the ids of changed tasks, or None if it is no such request."""
-
-    async def answer(self, conversation: Conversation, asked: str) -> str:
-        """What was done for the last message, or what it lacks; "" if it is no such request."""
-
-    def wake(self) -> None:
-        """Look for reminders that a stored message has set."""
-
-
-class NoRequests:
-    """For a memory without a runner of tasks."""
-
-    def reads(self, text: str) -> bool:
-        return False
-
-    def told(self, reply: str) -> bool:
         return False
 
     def note(
         self, connection: apsw.Connection, conversation: Conversation, message: StoredMessage
     ) -> list[str] | None:
+        """Do what a user's message asks for; the ids of changed tasks, or None if it is no such request."""
         return None
 
     async def answer(self, conversation: Conversation, asked: str) -> str:
+        """What was done for the last message, or what it lacks; "" if it is no such request."""
         return ""
 
     def wake(self) -> None:
-        pass
-
-
-NO_REQUESTS = NoRequests()
+        """Look for reminders that a stored message has set."""

@@ -101,7 +101,8 @@ def _newest(
         ended = [quote for quote in ended_quotes(connection, owner, hit.seq) if quote]
         if any(clause in quote or quote in clause for quote in ended):
             continue
-        if not _is_taken_back(connection, within, hit):
+        following = _following(connection, within, hit)
+        if not (following and takes_back(following[0].text, hit.text)):
             return [hit, *(each for each in decided_since(connection, within, hit) if each.role == "user")]
     return []
 
@@ -146,8 +147,3 @@ def _following(connection: apsw.Connection, within: Within, hit: Said) -> list[S
         if after is not None and after.role == "user" and after.speaker == hit.speaker:
             found.append(after)
     return found
-
-
-def _is_taken_back(connection: apsw.Connection, within: Within, hit: Said) -> bool:
-    following = _following(connection, within, hit)
-    return bool(following) and takes_back(following[0].text, hit.text)

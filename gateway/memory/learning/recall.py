@@ -14,14 +14,14 @@ from gateway.store.memory import fact_vectors as store
 from gateway.store.memory.facts import Fact, Scope, search_facts
 from gateway.store.vectors import has_vectors
 from gateway.vectors.queries import Queries
-from gateway.vectors.source import Count, Document, EmbeddedText, Vectors
+from gateway.vectors.source import Count, Document, DocumentSource, EmbeddedText, Vectors
 
 # A longer message says too many things for one vector, and for a list of words.
 _MOST_CHARACTERS = 2000
 
 
-class FactDocuments:
-    """The :class:`gateway.vectors.source.DocumentSource` of facts."""
+class FactDocuments(DocumentSource):
+    """The source of facts."""
 
     name = "facts"
 
@@ -39,10 +39,6 @@ class FactDocuments:
 
     def count(self, connection: apsw.Connection) -> Count:
         return Count(*store.count_fact_vectors(connection))
-
-    def tidy(self, connection: apsw.Connection) -> bool:
-        """Vectors go with their facts."""
-        return False
 
 
 class Recall:

@@ -182,12 +182,8 @@ def is_stated(quote: str, texts: Sequence[str]) -> bool:
 def _introduces(clauses: Sequence[PlainClause], at: int, said: str) -> bool:
     """Whether "I'm X" gives a name, by what follows."""
     passing = _IN_PASSING.search(clauses[at].text) and not _NO_INTRODUCTION.search(said)
-    return bool(passing) or _goes_on(clauses, at + 1)
-
-
-def _goes_on(clauses: Sequence[PlainClause], at: int) -> bool:
-    """Whether the sentence goes on about its writer."""
-    return at < len(clauses) and clauses[at].follows and bool(_GOES_ON.match(clauses[at].text))
+    goes_on = any(each.follows and _GOES_ON.match(each.text) for each in clauses[at + 1 : at + 2])
+    return bool(passing) or goes_on
 
 
 def _item(clauses: Sequence[PlainClause], at: int) -> str:

@@ -226,7 +226,6 @@ class TaskKeeper:
             owner=conversation.owner,
             level=level,
             parent=parent,
-            archetype="user",
             title=title,
             day=self.today(),
             created_at=time.time(),

@@ -11,7 +11,6 @@ from __future__ import annotations
 from gateway.memory.planning.episodes import AT_ONCE, plan_episodes, plan_window
 from gateway.memory.planning.situation import (
     MIN_TARGET_TOKENS,
-    Round,
     Situation,
     at_once,
     compaction,
@@ -46,7 +45,11 @@ def _plan_rounds(situation: Situation) -> list[Compaction]:
     compress, retain = situation.settings.rounds_to_compress, situation.settings.rounds_to_retain
     rounds = rounds_of(situation.messages)
     # Rounds without a reply do not count: the last one may still get it, failed ones go with the rounds before them.
-    answered = [index for index, each in enumerate(rounds) if _answered(each)]
+    answered = [
+        index
+        for index, each in enumerate(rounds)
+        if any(message.role == "assistant" and not message.failed for message in each)
+    ]
     due = len(answered) >= compress + retain
     if not due and not (situation.force and len(answered) > retain):
         return []
@@ -55,10 +58,6 @@ def _plan_rounds(situation: Situation) -> list[Compaction]:
     # A new message stops a summary that is being written: one that reads a long backlog would never be finished.
     gone = at_once(situation, rounds[:cut], situation.budget.floor // 2)
     return [compaction(situation, "round", gone, situation.chain, summary_room(situation, kept))]
-
-
-def _answered(lines: Round) -> bool:
-    return any(message.role == "assistant" and not message.failed for message in lines)
 
 
 def _keep_within(situation: Situation, level: SummaryLevel) -> list[Compaction]:

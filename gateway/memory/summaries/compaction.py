@@ -83,10 +83,6 @@ class HistoryCompactor:
         """Estimated seconds until the current summaries are done; None when unknown, or when none is written."""
         return self._parts.pace.seconds_left(conversation) if conversation in self._open else None
 
-    def levels(self, context: Context) -> list[str]:
-        """The levels of the summaries that are due."""
-        return [each.level for each in plan(context.situation)]
-
     def forget(self, conversation: str) -> None:
         """Drop what is kept of the conversation's text."""
         self._finished.pop(conversation, None)
@@ -279,12 +275,7 @@ class HistoryCompactor:
         if at_once:
             draft = await summarizer.extract(compaction, source)
         else:
-            try:
-                async with self.places:
-                    draft = await summarizer.summarize(compaction, source, context.composition)
-            except SummaryRejectedError as error:
-                log.warning("an extract stands in for a summary", level=compaction.level, problem=str(error))
-                draft = await summarizer.extract(compaction, source)
+            draft = await summarizer.written(compaction, source, context.composition, self.places)
         return await self._summary(context, compaction, source, draft)
 
     async def _source(
@@ -295,7 +286,7 @@ class HistoryCompactor:
         folds: Sequence[Summary] | None = None,
     ) -> tuple[Summarizer, SummarySource]:
         """``folds`` default to the live summaries that the compaction names."""
-        conversation, parts = context.conversation, self._parts
+        conversation = context.conversation
         if folds is None:
             folds = [each for each in context.situation.summaries if each.seq in compaction.folds]
         messages = await self._messages(context, compaction)
@@ -308,15 +299,8 @@ class HistoryCompactor:
             code=conversation.kind == "code" and compaction.level != "message",
             earlier="\n".join(SummarySource.fold_text(each) for each in before if each not in folds),
         )
-        summarizer = Summarizer(
-            parts.model(conversation),
-            prompts,
-            context=context.budget.context,
-            part=parts.defaults.summary_prompt_tokens or parts.defaults.prompt_tokens or context.budget.limit,
-            apart=parts.defaults.summaries_apart,
-            finished=self._finished[conversation.id],
-        )
-        return summarizer, source
+        finished = self._finished[conversation.id]
+        return Summarizer(self._parts, conversation, context.budget, prompts, finished), source
 
     async def _summary(
         self, context: Context, compaction: Compaction, source: SummarySource, draft: SummaryDraft
@@ -331,11 +315,7 @@ class HistoryCompactor:
             last=last,
             from_time=from_time,
             to_time=to_time,
-            text=draft.text,
-            pins=draft.pins,
-            tokens=draft.tokens,
-            prompt_name=draft.prompt_name,
-            prompt_version=draft.prompt_version,
+            **msgspec.structs.asdict(draft),
             model=self._parts.model_name if draft.prompt_name not in ("", EXTRACT) else "",
             created_at=self._parts.clock(),
         )

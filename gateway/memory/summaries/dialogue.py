@@ -62,12 +62,8 @@ def _pieces(text: str, size: int) -> list[str]:
     at = 0
     while len(text) - at > size:
         window = text[at : at + size]
-        ends = (_last_end(pattern, window) for pattern in _BREAKS)
+        ends = (max((m.end() for m in pattern.finditer(window)), default=0) for pattern in _BREAKS)
         end = next((end for end in ends if end > size // 2), size)
         pieces.append(window[:end])
         at += end
     return [*pieces, text[at:]]
-
-
-def _last_end(pattern: re.Pattern[str], window: str) -> int:
-    return max((match.end() for match in pattern.finditer(window)), default=0)

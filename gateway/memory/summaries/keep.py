@@ -7,12 +7,12 @@ summary lost, the sentence of the source that has it is pinned to it verbatim, a
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Callable, Sequence, Set
 
 from msgspec import Struct
 
 from gateway.base.stems import stem
+from gateway.memory.matching import plain
 from gateway.memory.summaries.items import SENTENCE_END, Sentences, contains, items, said_again
 
 _OPEN_TASK = re.compile(r"\b(?:TODO|FIXME)\b|(?<!\w)\[ \]", re.I)
@@ -130,12 +130,7 @@ def is_garbled(source_stems: Set[str], sentence: str) -> bool:
     marked = sum(not word.isascii() for word in words)
     if marked < _FEW or 3 * marked < len(words):
         return False
-    return any(stem(word) not in source_stems and not _SYLLABLE.fullmatch(_unmarked(word)) for word in words)
-
-
-def _unmarked(word: str) -> str:
-    plain = unicodedata.normalize("NFKD", word.casefold().replace("đ", "d"))
-    return "".join(letter for letter in plain if not unicodedata.combining(letter))
+    return any(stem(word) not in source_stems and not _SYLLABLE.fullmatch(plain(word)) for word in words)
 
 
 def supported(lines: Sequence[str], summary: str) -> str:

@@ -20,14 +20,16 @@ import structlog
 from msgspec import Struct
 
 from gateway.memory.compose import HEADINGS, Composition, readable, summary_text
-from gateway.memory.model import Filled, MemoryModel
+from gateway.memory.context import MemoryParts
+from gateway.memory.model import Filled
 from gateway.memory.summaries.dialogue import dialogue, split_dialogue
 from gateway.memory.summaries.extract import EXTRACT_VERSION, extract
 from gateway.memory.summaries.keep import check, cut_at_sentence, supported
 from gateway.memory.summaries.small_talk import nothing_happened
 from gateway.memory.summaries.variables import CodeSummary, decoded, without_code
-from gateway.memory.types import Compaction
+from gateway.memory.types import Compaction, ContextBudget
 from gateway.models.prompts import Prompt, PromptSet
+from gateway.store.memory.conversations import Conversation
 from gateway.store.memory.messages import StoredMessage
 from gateway.store.memory.summaries import EXTRACT, Summary, SummaryLevel
 from model_host.protocol import Message
@@ -121,38 +123,51 @@ class SummarySource(Struct, frozen=True, kw_only=True):
 class SummaryDraft(Struct, frozen=True, kw_only=True):
     """An accepted summary, or an extract. ``tokens`` counts the text and the pins."""
 
-    text: str
-    pins: list[str]
-    tokens: int
-    prompt_name: str
-    prompt_version: int
+    text: str = ""
+    pins: list[str] = []
+    tokens: int = 0
+    prompt_name: str = ""
+    prompt_version: int = 0
 
 
 class Summarizer:
-    """Writes one summary with the model.
+    """Writes one summary of a conversation with the model.
 
-    ``context`` limits a prompt with its reply, ``part`` the source text in a prompt of its own, both in tokens.
-    ``apart`` always uses prompts of their own, which some models need. ``finished`` keeps the summaries of parts, for
-    the next run after an interruption.
+    ``finished`` keeps the summaries of parts, for the next run after an interruption.
     """
 
     def __init__(
         self,
-        model: MemoryModel,
+        parts: MemoryParts,
+        conversation: Conversation,
+        budget: ContextBudget,
         prompts: PromptSet,
-        *,
-        context: int,
-        part: int,
-        apart: bool,
         finished: MutableMapping[tuple[object, ...], str],
     ) -> None:
-        self._model = model
+        defaults = parts.defaults
+        self._model = parts.model(conversation)
         self._prompts = prompts
-        self._context = context
-        self._part = part
-        self._apart = apart
+        self._context = budget.context
+        # Tokens of the source text in a prompt of its own; some models always need one.
+        self._part = defaults.summary_prompt_tokens or defaults.prompt_tokens or budget.limit
+        self._apart = defaults.summaries_apart
         self._finished = finished
         self._source_parts: list[str] | None = None  # when it is read in prompts of its own
+
+    async def written(
+        self,
+        compaction: Compaction,
+        source: SummarySource,
+        composition: Composition | None,
+        places: asyncio.Semaphore,
+    ) -> SummaryDraft:
+        """The summary, in one of the ``places``, or an extract where the model does not write one."""
+        try:
+            async with places:
+                return await self.summarize(compaction, source, composition)
+        except SummaryRejectedError as error:
+            log.warning("an extract stands in for a summary", level=compaction.level, problem=str(error))
+            return await self.extract(compaction, source)
 
     async def summarize(
         self, compaction: Compaction, source: SummarySource, composition: Composition | None
@@ -190,19 +205,16 @@ class Summarizer:
             if tokens < size <= compaction.target_tokens or not picked:
                 picked, tokens = found, size
             most = int(most * compaction.target_tokens / max(1, size) * 0.95)
-        return SummaryDraft(
-            text=picked, pins=[], tokens=tokens, prompt_name=EXTRACT, prompt_version=EXTRACT_VERSION
-        )
+        return SummaryDraft(text=picked, tokens=tokens, prompt_name=EXTRACT, prompt_version=EXTRACT_VERSION)
 
     @staticmethod
     def _small(compaction: Compaction, source: SummarySource) -> SummaryDraft | None:
         """The whole source, if it is too small to be summarized; nothing, if nothing happened in it."""
         if compaction.level == "conversation" and not source.folds and nothing_happened(source.messages):
-            return SummaryDraft(text="", pins=[], tokens=0, prompt_name="", prompt_version=0)
+            return SummaryDraft()
         if source.tokens >= _NOTHING_TOKENS or compaction.level == "message":
             return None
-        pins = [source.text] if source.text else []
-        return SummaryDraft(text="", pins=pins, tokens=source.tokens, prompt_name="", prompt_version=0)
+        return SummaryDraft(pins=[source.text] if source.text else [], tokens=source.tokens)
 
     async def _write(
         self,

@@ -18,7 +18,7 @@ from gateway.runs.planning.list_words import (
     TAKE,
     Op,
 )
-from gateway.runs.planning.reminders import WISH
+from gateway.runs.planning.reminders import POLITE_END, WISH
 
 _DAY = re.compile(rf"\b(?:(?:for|on|of) )?(?P<day>(?:{SOME_DAY})(?:,? \d{{4}})?)\b", re.I)
 _OF_YOU = re.compile(
@@ -26,6 +26,7 @@ _OF_YOU = re.compile(
 )
 _PUT_OR_TAKEN = re.compile(rf"(?:add|put|{TAKE})\b", re.I)
 _WEEK = re.compile(r"(?:next|this) (?:week|month|year|weekend)", re.I)
+_CALENDAR = re.compile(r"\b(?:calendar|schedule|planner|diary|lịch)\b", re.I)
 _REMINDERS = re.compile(r"\b(?:reminders?|alarms?|timers?|remember)\b", re.I)
 _PARTS = re.compile(
     rf"\s*(?:,|;|\.)?\s+(?:and|then|also|và|rồi)\s+(?:also |then |while you['’]re at it,? )?"
@@ -34,10 +35,6 @@ _PARTS = re.compile(
 )
 _ITEMS = re.compile(r"\s*,\s*(?:and |và )?|\s+(?:and|và|với|&)\s+", re.I)
 _FEW_WORDS = 3
-_POLITE = re.compile(
-    r"(?:[\s,.!?]+(?:please|pls|plz|thanks|thank you|thx|for me|will you|nhé|nha|ạ|với|giùm|giúp))*[\s,.!?]*$",
-    re.I,
-)
 _SENTENCES = re.compile(r"[;!?]|\.\s")
 _VAGUE = re.compile(
     r"(?:it|that|this|them|these|those|something|some ?things?|one|"
@@ -45,8 +42,6 @@ _VAGUE = re.compile(
     r"(?:an? )?(?:new )?(?:items?|tasks?|things?|events?))",
     re.I,
 )
-
-
 _INTRODUCED = re.compile(
     r"(?:(?:remember|task) to|reminder (?:to|for|about|of)|the task (?:of|to)|"
     r"an? (?:task|todo|to-do|reminder) (?:to|for|of)|"
@@ -67,7 +62,6 @@ class ListRequest(Struct, frozen=True, kw_only=True):
     day: str = ""
     adds: bool = False
     reminders: bool = False
-    of_calendar: bool = False
     of_shopping: bool = False
 
     @property
@@ -106,7 +100,7 @@ def things_in(what: str, *, short: bool) -> list[str]:
 
 
 def _polite_only(text: str) -> str:
-    return _POLITE.sub("", " ".join(text.split()).strip())
+    return POLITE_END.sub("", " ".join(text.split()).strip())
 
 
 def _bare(text: str) -> str:
@@ -133,7 +127,6 @@ def _request(plain: str, said: str) -> ListRequest | None:
             what="" if _VAGUE.fullmatch(what.strip()) else _unquoted(what.strip(" ,.:")),
             day=day or _day_within(plain),
             adds=bool(groups.get("add")),
-            of_calendar=_is_calendar(plain),
             of_shopping=bool(re.search(r"\b(?:shopping|grocer(?:y|ies)|mua sắm|đi chợ|mua)\b", plain, re.I)),
         )
     return None
@@ -146,12 +139,8 @@ def _unquoted(what: str) -> str:
 
 def _day_within(plain: str) -> str:
     """The day that the text of a calendar's entry has: "the meeting on 1 March", "my friday calendar"."""
-    found = _DAY.search(plain) if _is_calendar(plain) else None
+    found = _DAY.search(plain) if _CALENDAR.search(plain) else None
     return found["day"] if found else ""
-
-
-def _is_calendar(text: str) -> bool:
-    return bool(re.search(r"\b(?:calendar|schedule|planner|diary|lịch)\b", text, re.I))
 
 
 def _shown(plain: str) -> ListRequest | None:
@@ -175,5 +164,4 @@ def _shown(plain: str) -> ListRequest | None:
         op="show",
         day=day["day"] if day else "",
         reminders=bool(_REMINDERS.search(plain)),
-        of_calendar=_is_calendar(plain),
     )

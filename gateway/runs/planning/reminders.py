@@ -32,7 +32,7 @@ WISH = re.compile(
     r"hãy|làm ơn|vui lòng|giúp (?:tôi|mình|em|anh|chị)|nhờ)\b[\s,]*)+",
     re.I,
 )
-_POLITE_END = re.compile(
+POLITE_END = re.compile(
     r"(?:[\s,.!?]+(?:please|pls|plz|thanks|thank you|thx|for me|will you|would you|can you|ok|okay|"
     r"(?<!from )(?:right )?now|"
     r"nhé|nha|ạ|với|(?:giùm|dùm|hộ|giúp)(?: (?:tôi|mình))?))*[\s.,!?\"]*$",
@@ -223,7 +223,7 @@ _MORNING = re.compile(r"(?:.*\s)?(?:at\s+)?(?:[4-9]|1[01]|four|five|six|seven|ei
 
 
 def _plain(text: str) -> str:
-    said = _PAST_HOUR.sub(_in_digits, _POLITE_END.sub("", " ".join(text.split()).strip(' "“”')))
+    said = _PAST_HOUR.sub(_in_digits, POLITE_END.sub("", " ".join(text.split()).strip(' "“”')))
     wish = WISH.match(said)
     return said[wish.end() :].strip() if wish and wish.end() < len(said) else said
 

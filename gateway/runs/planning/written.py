@@ -68,7 +68,8 @@ async def _of_part(
     if reason := beyond_steps(text, tools, known):
         raise InvalidRequestError(reason)
     lines = [line for line in options(text, tools, known) if _is_step(line, tools)]
-    written = await write("checklist", {"asked": text}, _pick_schema(lines)) if lines else ""
+    picks = {"enum": [*lines, _SEVERAL, _NOTHING]}
+    written = await write("checklist", {"asked": text}, picks) if lines else ""
     picked = _decoded(written, str)
     if picked == _SEVERAL:
         exact = _exact(text, tools, known)
@@ -89,10 +90,6 @@ def _is_step(line: str, tools: Toolbox) -> bool:
         return bool(items_of_lines([line], tools))
     except InvalidRequestError:  # such as a question of one letter
         return False
-
-
-def _pick_schema(lines: list[str]) -> dict[str, Any]:
-    return {"enum": [*lines, _SEVERAL, _NOTHING]}
 
 
 def _decoded(written: str, kind: Any) -> Any:

@@ -19,6 +19,7 @@ from gateway.base.errors import InvalidRequestError
 from gateway.base.redact import redact
 from gateway.config.settings import TaskSettings
 from gateway.memory.answers.questions import in_vietnamese
+from gateway.memory.answers.requests import Requests
 from gateway.memory.learning.entailment import content
 from gateway.memory.planning.budget import time_zone
 from gateway.runs.planning.known import NamedThings
@@ -50,8 +51,8 @@ _ENDED = ("done", "cancelled")
 _SOON = timedelta(seconds=2)
 
 
-class ChatRequests:
-    """Requests that a message as a whole is."""
+class ChatRequests(Requests):
+    """Requests of the list and for reminders."""
 
     def __init__(
         self, database: Database, limits: TaskSettings, tools: Toolbox, zone: str, wake: Callable[[], None]
@@ -60,20 +61,17 @@ class ChatRequests:
         self._limits = limits
         self._tools = tools
         self._zone = zone
-        self.wake = wake
+        self._wake = wake
 
     def reads(self, text: str) -> bool:
-        """Whether a message asks for something of the kind, whatever was said before."""
         return understood([text], datetime.now(time_zone(self._zone))) is not None
 
     def told(self, reply: str) -> bool:
-        """Whether a reply is like those to such messages."""
         return is_told(reply)
 
     def note(
         self, connection: apsw.Connection, conversation: Conversation, message: StoredMessage
     ) -> list[str] | None:
-        """Do what a user's message asks for; the ids of changed tasks, or None if it asks for nothing of the kind."""
         given = self._given(connection, conversation, message)
         if given is None:
             return None
@@ -86,8 +84,6 @@ class ChatRequests:
         return [task.id for task in given.changed(message.seq)]
 
     async def answer(self, conversation: Conversation, asked: str) -> str:
-        """What was done for the last message, or what it lacks; "" if it asks for nothing of the kind."""
-
         def read(connection: apsw.Connection) -> str:
             last = next(iter(page_of_messages(connection, conversation.id, limit=1)), None)
             if last is None or last.role != "user" or last.text != asked:
@@ -100,6 +96,9 @@ class ChatRequests:
             return "\n".join(told)
 
         return await self._database.read(read)
+
+    def wake(self) -> None:
+        self._wake()
 
     def _given(
         self, connection: apsw.Connection, conversation: Conversation, message: StoredMessage
@@ -293,13 +292,12 @@ class _Given(Struct, frozen=True, kw_only=True):
         new = NewTask(
             owner=self.owner,
             level="task",
-            parent=None,
-            **{"archetype": "user"} | fields,
             title=title,
             day=day.isoformat(),
             created_at=time.time(),
             conversation=self.conversation,
             message=self.seq,
+            **fields,
         )
         with contextlib.suppress(InvalidRequestError):
             return add_task(self.connection, new)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import time
-import unicodedata
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -13,6 +12,7 @@ from msgspec import Meta, Struct
 
 from gateway.base.errors import InvalidRequestError
 from gateway.base.redact import redact
+from gateway.memory.matching import plain
 from gateway.memory.planning.budget import time_zone
 from gateway.memory.worker import JobPostponedError
 from gateway.runs.planning.when import day_meant, moment
@@ -74,21 +74,21 @@ def own_tools(database: Database, zone: str) -> list[RunTool]:
         return datetime.now(time_zone(zone)).astimezone(time_zone(zone))
 
     def dated(given: dict[str, Any]) -> dict[str, Any]:
-        """The arguments with the moment in place of a time of day."""
-        written = given.get("time")
-        if not isinstance(written, str):
-            return dict(given)
-        return {**given, "time": moment(written, now()).isoformat(timespec="seconds")}
+        """The arguments with the moment in place of a time of day, the date in place of a day of the week.
 
-    def of_date(given: dict[str, Any]) -> dict[str, Any]:
-        """The arguments with the date in place of a day of the week. Raises InvalidRequestError."""
-        written = given.get("day")
-        if not isinstance(written, str) or not written:
-            return dict(given)
-        day = day_meant(written, now())
-        if day is None:
-            raise InvalidRequestError(f"`day` is {written!r}; write a date such as 2026-11-20", param="day")
-        return {**given, "day": day.isoformat()}
+        Raises InvalidRequestError.
+        """
+        found = dict(given)
+        if isinstance(time_of_day := given.get("time"), str):
+            found["time"] = moment(time_of_day, now()).isoformat(timespec="seconds")
+        if isinstance(written := given.get("day"), str) and written:
+            day = day_meant(written, now())
+            if day is None:
+                raise InvalidRequestError(
+                    f"`day` is {written!r}; write a date such as 2026-11-20", param="day"
+                )
+            found["day"] = day.isoformat()
+        return found
 
     def wait(until: str) -> None:
         left = datetime.fromisoformat(until).timestamp() - time.time()
@@ -129,8 +129,6 @@ def own_tools(database: Database, zone: str) -> list[RunTool]:
             new = NewTask(
                 owner=calling.owner,
                 level="task",
-                parent=None,
-                archetype="user",
                 title=title,
                 day=wanted.day or now().date().isoformat(),
                 created_at=time.time(),
@@ -174,14 +172,8 @@ def own_tools(database: Database, zone: str) -> list[RunTool]:
 
     return [
         RunTool(RememberArgs, remember, _EFFECT),
-        RunTool(AddTaskArgs, add_task, _EFFECT, repeatable=False, prepared=of_date),
-        RunTool(
-            ListTasksArgs,
-            list_tasks,
-            frozenset({"private"}),
-            prepared=of_date,
-            nothing=_NOTHING_LISTED,
-        ),
+        RunTool(AddTaskArgs, add_task, _EFFECT, repeatable=False, prepared=dated),
+        RunTool(ListTasksArgs, list_tasks, frozenset({"private"}), prepared=dated, nothing=_NOTHING_LISTED),
         RunTool(ReminderArgs, remind_at, prepared=dated),
         RunTool(WaitArgs, wait_until, prepared=dated),
         RunTool(NotifyArgs, notify),
@@ -194,7 +186,6 @@ def _key(text: str) -> str:
     what, most = (match["what"] or match["words"] if match else text), 4
     if _QUESTION.match(text) or _NAMES_NOTHING.fullmatch(what):
         what, most = text.partition(": ")[0], 12
-    bare = unicodedata.normalize("NFD", what.lower().replace("đ", "d"))
-    words = re.findall(r"[a-z0-9]+", re.sub(r"[\u0300-\u036f]", "", bare))[:most]
+    words = re.findall(r"[a-z0-9]+", plain(what))[:most]
     key = "_".join(words)[:40].lstrip("0123456789_").rstrip("_")
     return key if len(key) > 1 else "note"

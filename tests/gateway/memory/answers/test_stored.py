@@ -8,7 +8,7 @@ from typing import cast
 import pytest
 
 from gateway.config.settings import MemorySettings
-from gateway.memory.answers.recited import without_recited
+from gateway.memory.answers.copies import without_recited
 from gateway.memory.answers.stored import StoredAnswers
 from gateway.memory.context import MemoryParts
 from gateway.store.db import Database
