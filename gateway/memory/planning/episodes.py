@@ -8,16 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gateway.memory.planning.situation import (
-    Round,
-    Situation,
-    at_once,
-    compaction,
-    rounds_of,
-    said,
-    summary_room,
-    units_of,
-)
+from gateway.memory.planning.situation import Round, Situation, rounds_of, said
 from gateway.memory.types import Compaction
 from gateway.store.memory.messages import StoredMessage
 from gateway.store.memory.summaries import Summary
@@ -30,31 +21,31 @@ _EPISODE_SHARE = 0.2
 
 def plan_window(situation: Situation) -> list[Compaction]:
     """The oldest messages join the rolling summary once the window is full."""
-    rounds = units_of(situation, situation.messages)
+    rounds = situation.units(situation.messages)
     cut = _window_cut(situation, rounds)
     if not cut:
         return []
     kept = [message for each in rounds[cut:] for message in each]
-    room = summary_room(situation, kept)
-    gone = at_once(situation, rounds[:cut])
-    return [compaction(situation, "conversation", gone, situation.chain, room)]
+    room = situation.summary_room(kept)
+    gone = situation.at_once(rounds[:cut])
+    return [situation.compaction("conversation", gone, situation.chain, room)]
 
 
 def plan_episodes(situation: Situation) -> list[Compaction]:
     """Summaries of finished episodes, and of the current one when it is long."""
     gap = situation.settings.episode_gap_seconds
     episodes = split_episodes(situation.messages, gap)
-    room = summary_room(situation, episodes[-1] if episodes else [])
+    room = situation.summary_room(episodes[-1] if episodes else [])
     target = int(room * _EPISODE_SHARE)
     planned: list[Compaction] = []
     for index, lines in enumerate(episodes):
         running = index == len(episodes) - 1 and situation.now - lines[-1].created_at <= gap
         folds = _beginning(situation, lines) if index == 0 else []
-        rounds = units_of(situation, lines)
+        rounds = situation.units(lines)
         cut = _window_cut(situation, rounds) if running else len(rounds)
-        gone = at_once(situation, rounds[:cut])
+        gone = situation.at_once(rounds[:cut])
         if gone:
-            planned.append(compaction(situation, "conversation", gone, folds, target))
+            planned.append(situation.compaction("conversation", gone, folds, target))
         if len(gone) < len(rounds):  # later episodes wait for the rest of this one
             break
     return planned[:AT_ONCE]

@@ -9,15 +9,7 @@ Plans are carried out one after the other until :func:`plan` returns none.
 from __future__ import annotations
 
 from gateway.memory.planning.episodes import AT_ONCE, plan_episodes, plan_window
-from gateway.memory.planning.situation import (
-    MIN_TARGET_TOKENS,
-    Situation,
-    at_once,
-    compaction,
-    rounds_of,
-    summary_room,
-    units_of,
-)
+from gateway.memory.planning.situation import MIN_TARGET_TOKENS, Situation, rounds_of
 from gateway.memory.planning.tiers import plan_tiers
 from gateway.memory.types import Compaction
 from gateway.store.memory.messages import StoredMessage
@@ -56,8 +48,8 @@ def _plan_rounds(situation: Situation) -> list[Compaction]:
     cut = answered[-retain]
     kept = [message for each in rounds[cut:] for message in each]
     # A new message stops a summary that is being written: one that reads a long backlog would never be finished.
-    gone = at_once(situation, rounds[:cut], situation.budget.floor // 2)
-    return [compaction(situation, "round", gone, situation.chain, summary_room(situation, kept))]
+    gone = situation.at_once(rounds[:cut], situation.budget.floor // 2)
+    return [situation.compaction("round", gone, situation.chain, situation.summary_room(kept))]
 
 
 def _keep_within(situation: Situation, level: SummaryLevel) -> list[Compaction]:
@@ -65,14 +57,14 @@ def _keep_within(situation: Situation, level: SummaryLevel) -> list[Compaction]:
 
     First every round except the last joins the newest summary, then single messages get stand-ins.
     """
-    rounds = units_of(situation, situation.messages)
+    rounds = situation.units(situation.messages)
     if situation.reflection_due:
         return []
     if situation.total <= situation.budget.limit or len(rounds) < 2:
         return _stand_ins(situation)
     folds = [summary for summary in situation.chain[-1:] if summary.level == level]
-    gone = at_once(situation, rounds[:-1])
-    return [compaction(situation, level, gone, folds, summary_room(situation, rounds[-1]))]
+    gone = situation.at_once(rounds[:-1])
+    return [situation.compaction(level, gone, folds, situation.summary_room(rounds[-1]))]
 
 
 def _stand_ins(situation: Situation) -> list[Compaction]:

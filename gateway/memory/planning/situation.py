@@ -74,63 +74,57 @@ class Situation(Struct, frozen=True, kw_only=True):
             + self.prompt_tokens(self.messages)
         )
 
+    def units(self, messages: Sequence[StoredMessage]) -> list[Round]:
+        """Units that are summarized as a whole: rounds, or single messages of a round that exceeds the window.
+
+        In a channel a round is long: people talk among themselves before somebody addresses the model.
+        """
+        most = self.settings.window_messages - self.settings.window_summarized
+        return [
+            unit
+            for lines in rounds_of(messages)
+            for unit in ([lines] if said(lines) <= most else [[line] for line in lines])
+        ]
+
+    def compaction(
+        self, level: SummaryLevel, rounds: Sequence[Round], folds: Sequence[Summary], target: int
+    ) -> Compaction:
+        """The summary of ``rounds`` and ``folds`` with at most ``target`` tokens.
+
+        It has at most half of its messages' tokens plus the folded summaries'.
+        """
+        messages = [message for each in rounds for message in each]
+        enough = self.prompt_tokens(messages) // 2 + sum(summary.tokens for summary in folds)
+        return Compaction(
+            level=level,
+            first=messages[0].seq if messages else None,
+            last=messages[-1].seq if messages else None,
+            folds=tuple(summary.seq for summary in folds),
+            target_tokens=max(MIN_TARGET_TOKENS, min(target, enough)),
+        )
+
+    def at_once(self, rounds: Sequence[Round], most: int | None = None) -> Sequence[Round]:
+        """The first of ``rounds``, at least one, that fit into a prompt or into ``most`` tokens.
+
+        A long imported log is thus read in several plans, and each summary is checked against what was read for it.
+        """
+        used = 0
+        for number, lines in enumerate(rounds):
+            used += self.prompt_tokens(lines)
+            if number and used > (most or self.budget.limit):
+                return rounds[:number]
+        return rounds
+
+    def summary_room(self, kept: Sequence[StoredMessage]) -> int:
+        """Tokens of all summaries together that bring a prompt with ``kept`` to about the floor."""
+        room = self.budget.floor - self.fixed_tokens - self.prompt_tokens(kept)
+        return max(room, self.budget.floor // 4, 2 * MIN_TARGET_TOKENS)
+
 
 def rounds_of(messages: Sequence[StoredMessage]) -> list[Round]:
     return [list(lines) for _, lines in groupby(messages, key=lambda message: message.round)]
 
 
-def units_of(situation: Situation, messages: Sequence[StoredMessage]) -> list[Round]:
-    """Units that are summarized as a whole: rounds, or single messages of a round that exceeds the window.
-
-    In a channel a round is long: people talk among themselves before somebody addresses the model.
-    """
-    most = situation.settings.window_messages - situation.settings.window_summarized
-    return [
-        unit
-        for lines in rounds_of(messages)
-        for unit in ([lines] if said(lines) <= most else [[line] for line in lines])
-    ]
-
-
 def said(messages: Sequence[StoredMessage]) -> int:
     """How many messages did not fail."""
     return sum(not message.failed for message in messages)
-
-
-def compaction(
-    situation: Situation,
-    level: SummaryLevel,
-    rounds: Sequence[Round],
-    folds: Sequence[Summary],
-    target: int,
-) -> Compaction:
-    """The summary of ``rounds`` and ``folds`` with at most ``target`` tokens, and at most half of its messages' tokens
-    plus the folded summaries'."""
-    messages = [message for each in rounds for message in each]
-    enough = situation.prompt_tokens(messages) // 2 + sum(summary.tokens for summary in folds)
-    return Compaction(
-        level=level,
-        first=messages[0].seq if messages else None,
-        last=messages[-1].seq if messages else None,
-        folds=tuple(summary.seq for summary in folds),
-        target_tokens=max(MIN_TARGET_TOKENS, min(target, enough)),
-    )
-
-
-def at_once(situation: Situation, rounds: Sequence[Round], most: int | None = None) -> Sequence[Round]:
-    """The first of ``rounds``, at least one, that fit into a prompt or into ``most`` tokens.
-
-    A long imported log is thus read in several plans, and each summary is checked against what was read for it.
-    """
-    used = 0
-    for number, lines in enumerate(rounds):
-        used += situation.prompt_tokens(lines)
-        if number and used > (most or situation.budget.limit):
-            return rounds[:number]
-    return rounds
-
-
-def summary_room(situation: Situation, kept: Sequence[StoredMessage]) -> int:
-    """Tokens of all summaries together that bring a prompt with ``kept`` to about the floor."""
-    room = situation.budget.floor - situation.fixed_tokens - situation.prompt_tokens(kept)
-    return max(room, situation.budget.floor // 4, 2 * MIN_TARGET_TOKENS)

@@ -11,15 +11,7 @@ from collections.abc import Sequence
 from datetime import date, datetime
 
 from gateway.memory.planning.budget import time_zone
-from gateway.memory.planning.situation import (
-    Round,
-    Situation,
-    at_once,
-    compaction,
-    said,
-    summary_room,
-    units_of,
-)
+from gateway.memory.planning.situation import Round, Situation, said
 from gateway.memory.types import Compaction
 from gateway.store.memory.summaries import Summary, SummaryLevel
 
@@ -31,13 +23,13 @@ def plan_tiers(situation: Situation) -> list[Compaction]:
     """Nothing below the ceiling unless forced; above it, the compactions that bring the prompt to about the floor."""
     if situation.total <= situation.budget.ceiling and not situation.force:
         return []
-    rounds = units_of(situation, situation.messages)
+    rounds = situation.units(situation.messages)
     kept = verbatim_rounds(rounds, situation.settings.verbatim_messages)
-    old = at_once(situation, rounds[: len(rounds) - kept])
+    old = situation.at_once(rounds[: len(rounds) - kept])
     if not old:
         return []
     past = _past_rounds(situation, old)
-    room = summary_room(situation, [message for each in rounds[len(rounds) - kept :] for message in each])
+    room = situation.summary_room([message for each in rounds[len(rounds) - kept :] for message in each])
     return _tier_plans(situation, old[:past], old[past:], _stale(situation), room)
 
 
@@ -62,16 +54,16 @@ def _tier_plans(
     planned: list[Compaction] = []
     free = room - int(room * SHARES["today"])
     if present:
-        now = compaction(situation, "now", present, [], int(room * SHARES["now"]))
+        now = situation.compaction("now", present, [], int(room * SHARES["now"]))
         if any(summary.level == "now" for summary in fresh):
-            planned.append(compaction(situation, "today", [], fresh, int(room * SHARES["today"])))
+            planned.append(situation.compaction("today", [], fresh, int(room * SHARES["today"])))
         planned.append(now)
         free -= now.target_tokens
     if stale or past:
         # With all that today leaves free, ``month`` would push the next prompts of the day over the floor.
         target = min(free, int(room * SHARES["now"]))
         folds = [*(each for each in situation.chain if each.level == "month"), *stale]
-        planned.insert(0, compaction(situation, "month", past, folds, target))
+        planned.insert(0, situation.compaction("month", past, folds, target))
     return planned
 
 

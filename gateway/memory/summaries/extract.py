@@ -7,9 +7,9 @@ import re
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
-
-from msgspec import Struct
 
 from gateway.memory.history import DECIDED
 from gateway.memory.matching import WEAK_WORDS
@@ -73,13 +73,32 @@ _LOOKS_BACK = 3  # sentences of people
 _OVERHEAD = 6
 
 
-class _Piece(Struct, frozen=True):
-    """A sentence. ``line`` counts the speakers' turns; ``speaker`` is "" where none is named."""
+@dataclass(frozen=True)
+class _Piece:
+    """A sentence at ``begin``. ``line`` counts the speakers' turns; ``speaker`` is "" where none is named.
+
+    ``ours``: the assistant says it.
+    """
 
     begin: int
-    end: int
+    text: str
     line: int
     speaker: str
+    ours: bool
+
+    @property
+    def end(self) -> int:
+        return self.begin + len(self.text)
+
+    @cached_property
+    def words(self) -> set[str]:
+        """Those that tell something."""
+        return _telling(self.text)
+
+    @property
+    def decides(self) -> bool:
+        """Whether a person decides something."""
+        return not self.ours and bool(DECIDED.search(self.text))
 
 
 def extract(
@@ -102,10 +121,9 @@ def extract(
     room = most - 2 * cost(_GAP)
     label = max((cost(f"{name}: ") for name in speakers), default=0)
     kept: list[int] = []
-    words = [_telling(text[each.begin : each.end]) for each in pieces]
-    old = _superseded(text, pieces, words, ours)
+    old = _superseded(pieces)
     waiting: defaultdict[int, list[int]] = defaultdict(list)  # for the decision that is about them
-    for best in _by_worth(text, pieces, words, old, cost, ours, earlier):
+    for best in _by_worth(text, pieces, old, cost, earlier):
         if best in old and old[best] not in kept:
             waiting[old[best]].append(best)
             continue
@@ -113,13 +131,13 @@ def extract(
             place = bisect_right(kept, number)
             around = kept[max(0, place - 1) : place], [number], kept[place : place + 1]
             labels = _labels(pieces, *around) - _labels(pieces, around[0], around[2])
-            needed = cost(text[pieces[number].begin : pieces[number].end]) + cost(_GAP) + labels * label
+            needed = cost(pieces[number].text) + cost(_GAP) + labels * label
             if needed <= room and (number == best or best in kept):
                 room -= needed
                 kept.insert(place, number)
         if room <= 2 * cost(_GAP):
             break
-    return _joined(text, pieces, kept)
+    return _joined(pieces, kept)
 
 
 def _labels(pieces: Sequence[_Piece], *kept: Sequence[int]) -> int:
@@ -128,7 +146,7 @@ def _labels(pieces: Sequence[_Piece], *kept: Sequence[int]) -> int:
     return sum(one != other for one, other in pairwise(named))
 
 
-def _pieces(text: str, speakers: frozenset[str]) -> Iterator[_Piece]:
+def _pieces(text: str, speakers: frozenset[str], ours: Collection[str]) -> Iterator[_Piece]:
     line, speaker = 0, ""
     held: _Piece | None = None
     for begin, end in Sentences(text).spans:
@@ -137,10 +155,10 @@ def _pieces(text: str, speakers: frozenset[str]) -> Iterator[_Piece]:
         if named and named[1] in speakers:
             line, speaker, begin = line + 1, named[1], named.end()
         for match in _PIECE.finditer(text, begin, end):
-            piece = _Piece(*match.span(), line, speaker)
-            together = held and held.speaker and not starts and text[held.end - 1] != _GAP
+            piece = _Piece(match.start(), match[0], line, speaker, speaker in ours)
+            together = held and held.speaker and not starts and held.text[-1] != _GAP
             if held and together and piece.end - held.begin <= _TOGETHER:
-                held = _Piece(held.begin, piece.end, line, speaker)
+                held = replace(piece, begin=held.begin, text=text[held.begin : piece.end])
                 continue
             if held:
                 yield held
@@ -151,29 +169,20 @@ def _pieces(text: str, speakers: frozenset[str]) -> Iterator[_Piece]:
 
 def _telling_pieces(text: str, speakers: frozenset[str], ours: Collection[str]) -> Iterator[_Piece]:
     """The pieces without what the assistant says again and again."""
-    pieces = list(_pieces(text, speakers))
+    pieces = list(_pieces(text, speakers, ours))
     said: defaultdict[int, list[str]] = defaultdict(list)
     for piece in pieces:
-        if piece.speaker in ours:
-            said[piece.line] += SENTENCE_END.split(text[piece.begin : piece.end])
+        if piece.ours:
+            said[piece.line] += SENTENCE_END.split(piece.text)
     phrases = said_again(list(said.values()))
     for piece in pieces:
-        told = SENTENCE_END.split(text[piece.begin : piece.end]) if piece.speaker in ours else []
-        if (
-            2 * sum(len(each) for each in told if each.strip().casefold() in phrases)
-            <= piece.end - piece.begin
-        ):
+        told = SENTENCE_END.split(piece.text) if piece.ours else []
+        if 2 * sum(len(each) for each in told if each.strip().casefold() in phrases) <= len(piece.text):
             yield piece
 
 
 def _by_worth(
-    text: str,
-    pieces: list[_Piece],
-    words: Sequence[set[str]],
-    old: Collection[int],
-    cost: Callable[[str], int],
-    ours: Collection[str],
-    earlier: str,
+    text: str, pieces: list[_Piece], old: Collection[int], cost: Callable[[str], int], earlier: str
 ) -> Iterator[int]:
     """Yield numbers of the pieces, most worth per token first.
 
@@ -187,18 +196,18 @@ def _by_worth(
     held: defaultdict[int, list[str]] = defaultdict(list)
     for item, place in items(text).places.items():
         held[max(0, bisect_right(begins, place) - 1)].append(item)
-    counts = Counter(word for said in words for word in said)
-    covered: set[str] = {word for number in ends for word in words[number]}
-    standing = [_standing(text[each.begin : each.end], each.speaker in ours) for each in pieces]
-    changes = _changes(text, pieces, words, ours, earlier)
-    costs = [cost(text[each.begin : each.end]) + _OVERHEAD for each in pieces]
+    counts = Counter(word for piece in pieces for word in piece.words)
+    covered: set[str] = {word for number in ends for word in pieces[number].words}
+    standing = [_standing(each) for each in pieces]
+    changes = _changes(pieces, earlier)
+    costs = [cost(each.text) + _OVERHEAD for each in pieces]
 
     def worth(number: int) -> float:
         bonus, share = standing[number]
         bonus += _CHANGE if number in changes else 0.0
-        new = words[number] - covered
+        new = pieces[number].words - covered
         said = sum(_RARE_WORD if counts[word] == 1 else _TOPIC_WORD for word in new)
-        if len(words[number]) < _FEWEST_WORDS and not held[number]:
+        if len(pieces[number].words) < _FEWEST_WORDS and not held[number]:
             bonus = 0.0
         late = _FIRST_SHARE + (1 - _FIRST_SHARE) * number / len(pieces)
         share *= _SUPERSEDED_SHARE if number in old else 1.0
@@ -212,28 +221,26 @@ def _by_worth(
         if heap and now < -heap[0][0] and now < -known:
             heapq.heappush(heap, (-now, number))
             continue
-        covered |= words[-number]
+        covered |= pieces[-number].words
         yield -number
 
 
-def _superseded(
-    text: str, pieces: Sequence[_Piece], words: Sequence[set[str]], ours: Collection[str]
-) -> dict[int, int]:
+def _superseded(pieces: Sequence[_Piece]) -> dict[int, int]:
     """The pieces that a person's later decision or assignment is about, and the last such one of each."""
-    counts = Counter(word for said in words for word in said)
+    counts = Counter(word for piece in pieces for word in piece.words)
     before: defaultdict[str, list[int]] = defaultdict(list)
     assigned: dict[str, int] = {}
     found: dict[int, int] = {}
     said: list[int] = []  # by people
     for number, piece in enumerate(pieces):
-        seldom = [word for word in words[number] if counts[word] <= _SELDOM]
-        if piece.speaker not in ours and DECIDED.search(text, piece.begin, piece.end):
+        seldom = [word for word in piece.words if counts[word] <= _SELDOM]
+        if piece.decides:
             same = Counter(earlier for word in seldom for earlier in before[word])
             found |= {earlier: number for earlier, shared in same.items() if shared >= _SAME_WORDS}
-        if piece.speaker and piece.speaker not in ours:
-            found |= dict.fromkeys(_corrected(text, pieces, words, said, number), number)
+        if piece.speaker and not piece.ours:
+            found |= dict.fromkeys(_corrected(pieces, said, number), number)
             said.append(number)
-        for match in _ASSIGNED.finditer(text, piece.begin, piece.end):
+        for match in _ASSIGNED.finditer(piece.text):
             if match[1] in assigned:
                 found[assigned[match[1]]] = number
             assigned[match[1]] = number
@@ -242,38 +249,31 @@ def _superseded(
     return {number: last for number, last in found.items() if last != number}
 
 
-def _corrected(
-    text: str, pieces: Sequence[_Piece], words: Sequence[set[str]], said: Sequence[int], number: int
-) -> list[int]:
+def _corrected(pieces: Sequence[_Piece], said: Sequence[int], number: int) -> list[int]:
     """The pieces among those ``said`` before that piece ``number`` corrects."""
-    begin, end = pieces[number].begin, pieces[number].end
+    piece = pieces[number]
     if not said:
         return []
-    if CORRECTS.match(text, begin, end):
+    if CORRECTS.match(piece.text):
         return [said[-1]]
-    if not _MAY_CORRECT.search(text[begin:end]):
+    if not _MAY_CORRECT.search(piece.text):
         return []
-    numbers = bool(_DIGIT.search(text, begin, end))
+    numbers = bool(_DIGIT.search(piece.text))
     return [
         each
         for each in said[-_LOOKS_BACK:]
-        if words[each] & words[number]
-        or (numbers and each == said[-1] and _DIGIT.search(text, pieces[each].begin, pieces[each].end))
+        if pieces[each].words & piece.words
+        or (numbers and each == said[-1] and _DIGIT.search(pieces[each].text))
     ][-1:]
 
 
-def _changes(
-    text: str, pieces: Sequence[_Piece], words: Sequence[set[str]], ours: Collection[str], earlier: str
-) -> set[int]:
+def _changes(pieces: Sequence[_Piece], earlier: str) -> set[int]:
     """The decisions among the pieces that are about something in the ``earlier`` text."""
     known = [_telling(sentence) for sentence in SENTENCE_END.split(earlier)] if earlier else []
     return {
         number
         for number, piece in enumerate(pieces)
-        if known
-        and piece.speaker not in ours
-        and DECIDED.search(text, piece.begin, piece.end)
-        and any(len(words[number] & each) >= _SAME_WORDS for each in known)
+        if known and piece.decides and any(len(piece.words & each) >= _SAME_WORDS for each in known)
     }
 
 
@@ -282,19 +282,19 @@ def _telling(sentence: str) -> set[str]:
     return words - STOP_WORDS - WEAK_WORDS
 
 
-def _standing(sentence: str, ours: bool) -> tuple[float, float]:
+def _standing(piece: _Piece) -> tuple[float, float]:
     """The worth of a sentence's form: a bonus, and the share of its worth that counts."""
-    share = _ASSISTANT_SHARE if ours else 1.0
+    sentence, share = piece.text, _ASSISTANT_SHARE if piece.ours else 1.0
     if sentence.rstrip("\"')").endswith("?"):
         share *= _QUESTION_SHARE
     bonus = _OPEN_TASK if is_open_task(sentence) else 0.0
-    if not ours:
+    if not piece.ours:
         bonus += _PERSONAL if _FIRST_PERSON.search(sentence) else 0.0
         bonus += _NAMING if _NAMED.search(sentence) else 0.0
     return bonus + (_DECISION if DECIDED.search(sentence) else 0.0), share
 
 
-def _joined(text: str, pieces: list[_Piece], kept: list[int]) -> str:
+def _joined(pieces: list[_Piece], kept: list[int]) -> str:
     parts: list[str] = []
     before, speaker = -1, ""
     for number in kept:
@@ -305,7 +305,7 @@ def _joined(text: str, pieces: list[_Piece], kept: list[int]) -> str:
             parts.append(_GAP)
         if piece.speaker != speaker:
             parts.append(f"\n{piece.speaker}:")
-        parts.append(text[piece.begin : piece.end])
+        parts.append(piece.text)
         before, speaker = number, piece.speaker
     if kept and before != len(pieces) - 1 and not parts[-1].endswith(_GAP):
         parts.append(_GAP)
