@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
+from typing import Any, ClassVar
 
 from tree_sitter import Node
 
@@ -14,6 +15,7 @@ from gateway.code.languages.facts import (
     DefinitionKind,
     Expr,
     FileFacts,
+    Import,
     Param,
     SiteKind,
     roots_of,
@@ -28,10 +30,20 @@ _DOC = 120
 _KEY = 60
 
 Pending = tuple[Node, int, bool]  # a node, its scope, whether it is in a branch or a loop
+Handler = Callable[[Any, Node, int, bool], None]
 
 
 class Extractor:
-    """Walks a syntax tree without recursion; subclasses say what the nodes of a language mean."""
+    """Walks a syntax tree without recursion; subclasses say what the nodes of a language mean.
+
+    Nodes of the kinds ``leaves`` have nothing inside, what is in ``branches`` may not run, and the others without one
+    of the ``handlers`` mean nothing themselves. Modules have parts between ``separator``.
+    """
+
+    leaves: ClassVar[Set[str]]
+    branches: ClassVar[Set[str]]
+    handlers: ClassVar[Mapping[str, Handler]]
+    separator: ClassVar[str]
 
     def __init__(self, name: str, root: Node, secrets: Sequence[str] = ()) -> None:
         self._secrets = secrets
@@ -52,7 +64,14 @@ class Extractor:
         return self.facts
 
     def visit(self, node: Node, scope: int, sometimes: bool) -> None:
-        raise NotImplementedError
+        kind = node.type
+        if kind in self.leaves:
+            return
+        handler = self.handlers.get(kind)
+        if handler is not None:
+            handler(self, node, scope, sometimes)
+        else:
+            self.push(node.named_children, scope, sometimes or kind in self.branches)
 
     def expr(self, node: Node | None, scope: int, depth: int = 0) -> Expr:
         raise NotImplementedError
@@ -124,10 +143,54 @@ class Extractor:
         """The last name of an expression and the text before it."""
         if callee is None:
             return "", ""
-        base, last = callee.child_by_field_name("object"), last_name(callee)
+        base, last = part(callee, "object"), last_name(callee)
         if base is not None and last is not callee:
             return text(last), self.clean(text(base, _RECEIVER))
         return (text(callee), "") if callee.child_count == 0 else ("", self.clean(text(callee, _RECEIVER)))
+
+    def make_call(self, node: Node, scope: int, depth: int) -> int:
+        """The index of the site of a call."""
+        if node.id in self._sites:
+            return self._sites[node.id]
+        callee = part(node, "function") or part(node, "constructor")
+        index, _ = self.site(node, "call", callee, scope, None)
+        site = self.facts.sites[index]
+        site.callee = self.expr(callee, scope, depth + 1)
+        arguments = part(node, "arguments")
+        if arguments is not None and arguments.type == "generator_expression":
+            site.args.append(self.expr(arguments, scope, depth + 1))
+        elif arguments is not None and arguments.type in ("argument_list", "arguments"):
+            for each in arguments.named_children:
+                if each.type == "keyword_argument":
+                    name = text(part(each, "name"))
+                    site.keywords[name] = self.expr(part(each, "value"), scope, depth + 1)
+                elif each.type not in ("comment", "dictionary_splat"):
+                    site.args.append(self.expr(each, scope, depth + 1))
+                    self.use(each, scope)
+        return index
+
+    def use(self, node: Node | None, scope: int) -> None:
+        """Record that a name is handed on or stored, not called."""
+        if node is not None and node.type in ("identifier", "attribute", "member_expression"):
+            self.site(node, "use", node, scope, self.expr(node, scope))
+
+    def returned(self, node: Node, scope: int, sometimes: bool) -> None:
+        value, definition = first(node), self.facts.definitions[scope]
+        if value is not None:
+            expr = self.expr(value, scope)
+            every = any(child.type == "from" for child in node.children)  # `yield from`
+            results = definition.returns if node.type == "return_statement" else definition.yields
+            results.append(["*", expr] if every else expr)
+            self.use(value, scope)
+        self.push(node.named_children, scope, sometimes)
+
+    def imported(self, node: Node, new: Import, *, named: str) -> None:
+        """Record an import; ``named`` is "" if it has no name of its own."""
+        self.facts.imports.append(new)
+        index, _ = self.site(node, "import", None, new.scope, ["m", len(self.facts.imports) - 1])
+        site = self.facts.sites[index]
+        site.name = named or new.module.rpartition(self.separator)[2]
+        site.receiver = "." * new.level + new.module
 
     def bind(
         self,
@@ -159,9 +222,23 @@ class Extractor:
         self.facts.definitions[index].params.append(param)
 
 
+def part(node: Node | None, name: str) -> Node | None:
+    """The child in a place of the grammar."""
+    return node.child_by_field_name(name) if node is not None else None
+
+
+def inside(node: Node | None) -> list[Node]:
+    """The children that mean something; none of what is missing."""
+    return node.named_children if node is not None else []
+
+
+def first(node: Node | None) -> Node | None:
+    return next(iter(inside(node)), None)
+
+
 def last_name(callee: Node) -> Node:
     """The name after the last dot: in a chain of calls over several lines, each call has its own place."""
-    return callee.child_by_field_name("attribute") or callee.child_by_field_name("property") or callee
+    return part(callee, "attribute") or part(callee, "property") or callee
 
 
 def text(node: Node | None, limit: int | None = None) -> str:

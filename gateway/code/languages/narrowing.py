@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 from tree_sitter import Node
 
+from gateway.code.languages.extractor import part
+
 _WORD = b"isinstance"
 _MOST = 500  # of a file,
 _LONGEST = 20_000  # and bytes of each: the time is bounded in any file
@@ -36,9 +38,7 @@ def narrowings(root: Node, source: bytes) -> dict[str, list[Narrowed]]:
         count += 1
         node = root.descendant_for_byte_range(at, at + len(_WORD))
         call = node.parent if node is not None else None
-        arguments = (
-            call.child_by_field_name("arguments") if call is not None and call.type == "call" else None
-        )
+        arguments = part(call, "arguments") if call is not None and call.type == "call" else None
         if call is not None and arguments is not None and len(arguments.named_children) == 2:
             value, types = arguments.named_children
             if value.type in ("identifier", "attribute") and types.type in _TYPES:
@@ -65,7 +65,7 @@ def _stretches(call: Node) -> list[tuple[int, int]]:
             negated = not negated
         elif parent.type == "boolean_operator":
             # What follows `and` runs if this is true, what follows `or` if it is false.
-            if (parent.child_by_field_name("operator") or parent).type != ("or" if negated else "and"):
+            if (part(parent, "operator") or parent).type != ("or" if negated else "and"):
                 return found
             found.append((node.end_byte, parent.end_byte))
         node, parent = parent, parent.parent
@@ -73,14 +73,14 @@ def _stretches(call: Node) -> list[tuple[int, int]]:
         return found
     branch: Node | None = None
     if parent.type in ("if_statement", "elif_clause", "while_statement"):
-        branch = parent.child_by_field_name("consequence") or parent.child_by_field_name("body")
-        if parent.child_by_field_name("condition") != node:
+        branch = part(parent, "consequence") or part(parent, "body")
+        if part(parent, "condition") != node:
             branch = None
         elif negated:
             leaves = (
                 branch is not None and branch.named_children and branch.named_children[-1].type in _LEAVES
             )
-            if leaves and parent.type == "if_statement" and not parent.child_by_field_name("alternative"):
+            if leaves and parent.type == "if_statement" and not part(parent, "alternative"):
                 found.append(_rest(parent))
             branch = None
     elif parent.type == "assert_statement" and not negated:
@@ -89,11 +89,7 @@ def _stretches(call: Node) -> list[tuple[int, int]]:
         branch = parent.named_children[2 if negated else 0]
     elif parent.type == "if_clause" and not negated:
         around = parent.parent
-        branch = (
-            around.child_by_field_name("body")
-            if around is not None and around.type in _COMPREHENSIONS
-            else None
-        )
+        branch = part(around, "body") if around is not None and around.type in _COMPREHENSIONS else None
     if branch is not None:
         found.append((branch.start_byte, branch.end_byte))
     return found

@@ -46,7 +46,7 @@ def parse(language: str, name: str, source: bytes, secrets: Sequence[str] = ()) 
 
         return PythonExtractor(name, root, secrets).run()
     # As above.
-    from gateway.code.languages.javascript import JavaScriptExtractor
+    from gateway.code.languages.script_expressions import JavaScriptExtractor
 
     return JavaScriptExtractor(name, root, secrets).run()
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from tree_sitter import Node
 
-from gateway.code.languages.extractor import DEPTH, Extractor, text
+from gateway.code.languages.extractor import DEPTH, first, inside, part, text
 from gateway.code.languages.facts import Expr
+from gateway.code.languages.javascript import FUNCTIONS, ScriptStatements, required_module, string_of
 
-FUNCTIONS = {"arrow_function", "function_expression", "generator_function"}
 _TRANSPARENT = {
     "parenthesized_expression", "await_expression", "as_expression", "non_null_expression", "satisfies_expression",
     "type_annotation", "expression_statement", "spread_element", "extends_type_clause",
@@ -24,8 +24,8 @@ _OPEN = {
 _LITERALS = {"number": "Number", "template_string": "String", "regex": "RegExp"}
 
 
-class ScriptExpressions(Extractor):
-    """What expressions are; the subclass makes the sites and definitions in them."""
+class JavaScriptExtractor(ScriptStatements):
+    """One JavaScript or TypeScript file."""
 
     def expr(self, node: Node | None, scope: int, depth: int = 0) -> Expr:
         if node is None or depth > DEPTH:
@@ -42,8 +42,8 @@ class ScriptExpressions(Extractor):
         ):
             return ["n", text(node)]
         if kind in ("member_expression", "nested_type_identifier", "nested_identifier"):
-            base = node.child_by_field_name("object") or node.child_by_field_name("module")
-            name = node.child_by_field_name("property") or node.child_by_field_name("name")
+            base = part(node, "object") or part(node, "module")
+            name = part(node, "property") or part(node, "name")
             return ["a", self.expr(base, scope, deeper), text(name)]
         if kind in ("call_expression", "new_expression"):
             return ["c", self.make_call(node, scope, deeper)] if required_module(node) is None else None
@@ -52,8 +52,8 @@ class ScriptExpressions(Extractor):
         if kind == "class":
             return ["f", self.make_class(node, scope, "<class>")]
         if kind == "subscript_expression":
-            key = self.expr(node.child_by_field_name("index"), scope, deeper)
-            return ["s", self.expr(node.child_by_field_name("object"), scope, deeper), key]
+            key = self.expr(part(node, "index"), scope, deeper)
+            return ["s", self.expr(part(node, "object"), scope, deeper), key]
         if kind == "as_expression" and (asserted := self._asserted(node, scope, deeper)) is not None:
             return asserted
         if kind == "object_type":
@@ -74,23 +74,20 @@ class ScriptExpressions(Extractor):
         if kind in ("ternary_expression", "union_type"):
             parts = node.named_children[1:] if kind == "ternary_expression" else node.named_children
             return ["|", *(self.expr(each, scope, deeper) for each in parts)]
-        if kind == "binary_expression" and text(node.child_by_field_name("operator")) in ("||", "??", "&&"):
+        if kind == "binary_expression" and text(part(node, "operator")) in ("||", "??", "&&"):
             return ["|", *(self.expr(each, scope, deeper) for each in node.named_children)]
         if kind == "generic_type":
-            inner = node.child_by_field_name("type_arguments")
-            parts = inner.named_children if inner is not None else []
-            generic = self.expr(node.child_by_field_name("name"), scope, deeper)
-            args = [self.expr(each, scope, deeper) for each in parts]
+            generic = self.expr(part(node, "name"), scope, deeper)
+            args = [self.expr(each, scope, deeper) for each in inside(part(node, "type_arguments"))]
             return ["s", generic, args[0] if len(args) == 1 else ["l", *args]]
         if kind == "array_type" and node.named_children:
-            return ["s", ["n", "Array"], self.expr(node.named_children[0], scope, deeper)]
+            return ["s", ["n", "Array"], self.expr(first(node), scope, deeper)]
         if kind == "function_type":  # as Python writes it
-            takes, gives = node.child_by_field_name("parameters"), node.child_by_field_name("return_type")
-            types = [each.child_by_field_name("type") for each in takes.named_children] if takes else []
+            types = [part(each, "type") for each in inside(part(node, "parameters"))]
             taken = ["l", *(self.expr(each, scope, deeper) for each in types)]
-            return ["s", ["n", "Callable"], ["l", taken, self.expr(gives, scope, deeper)]]
-        if kind in _TRANSPARENT and node.named_children:
-            return self.expr(node.named_children[0], scope, deeper)
+            return ["s", ["n", "Callable"], ["l", taken, self.expr(part(node, "return_type"), scope, deeper)]]
+        if kind in _TRANSPARENT:
+            return self.expr(first(node), scope, deeper)
         return ["t", _LITERALS[kind]] if kind in _LITERALS else None
 
     def _asserted(self, node: Node, scope: int, depth: int) -> Expr:
@@ -100,69 +97,20 @@ class ScriptExpressions(Extractor):
         return ["y", known] if known is not None else None
 
     def _property(self, node: Node, scope: int, depth: int) -> list[Expr]:
-        declared = self.expr(node.child_by_field_name("type"), scope, depth)
-        return [["k", text(node.child_by_field_name("name"))], declared]
-
-    def type_parameters(self, node: Node) -> None:
-        """Note the parameters for types of a class or function."""
-        listed = node.child_by_field_name("type_parameters")
-        for each in listed.named_children if listed is not None else ():
-            constraint = each.child_by_field_name("constraint")
-            bound = (
-                constraint.named_children[0] if constraint is not None and constraint.named_children else None
-            )
-            self.type_parameter(each.child_by_field_name("name"), bound, node)
+        declared = self.expr(part(node, "type"), scope, depth)
+        return [["k", text(part(node, "name"))], declared]
 
     def _pair(self, node: Node, scope: int, depth: int) -> Expr:
         """Key and value of a property of an object."""
         if node.type == "shorthand_property_identifier":
             return [["k", text(node)], ["n", text(node)]]
         if node.type == "method_definition":
-            name = text(node.child_by_field_name("name"))
+            name = text(part(node, "name"))
             return [["k", name], ["f", self.make_function(node, scope, f".{name}", depth)]]
         if node.type == "pair":
-            key, value = node.child_by_field_name("key"), node.child_by_field_name("value")
+            key, value = part(node, "key"), part(node, "value")
             name = string_of(key) if key is not None and key.type == "string" else text(key)
             self.named_by(value, scope, f".{name}", depth)
             self.use(value, scope)
             return [["k", name], self.expr(value, scope, depth)]
         return None
-
-    def make_call(self, node: Node, scope: int, depth: int) -> int:
-        """The index of the site of a call."""
-        raise NotImplementedError
-
-    def make_function(self, node: Node, scope: int, name: str, depth: int = 0) -> int:
-        """The index of the definition of a function; ``depth`` is that of the expression it stands in."""
-        raise NotImplementedError
-
-    def make_class(self, node: Node, scope: int, name: str) -> int:
-        """The index of the definition of a class."""
-        raise NotImplementedError
-
-    def use(self, node: Node | None, scope: int) -> None:
-        """Record that a name is handed on or stored, not called."""
-        raise NotImplementedError
-
-    def named_by(self, value: Node | None, scope: int, name: str, depth: int = 0) -> bool:
-        """Whether a value is a function or class, which takes the name of its variable."""
-        if value is None or value.type not in FUNCTIONS | {"class"}:
-            return False
-        if value.type == "class":
-            self.make_class(value, scope, name)
-        else:
-            self.make_function(value, scope, name, depth)
-        return True
-
-
-def required_module(call: Node) -> str | None:
-    """The module of ``require("module")``."""
-    callee, arguments = call.child_by_field_name("function"), call.child_by_field_name("arguments")
-    if callee is None or callee.type != "identifier" or arguments is None or text(callee) != "require":
-        return None
-    first = arguments.named_children[0] if arguments.named_children else None
-    return string_of(first) if first is not None and first.type == "string" else None
-
-
-def string_of(node: Node | None) -> str:
-    return text(node)[1:-1]

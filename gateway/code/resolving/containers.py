@@ -13,13 +13,10 @@ from gateway.code.resolving.view import NEVER, View
 class Containers(Evaluation):
     """Evaluation of what is put into containers and taken out of them."""
 
-    def is_class(self, value: Value) -> bool:
-        """Whether this is a class of the project."""
-        raise NotImplementedError
-
     def box(
         self, view: View, scope: int, expr: list[object], *, typed: bool = False, keep: object = None
     ) -> Value:
+        """The container that an expression makes; ``keep`` identifies it instead of the expression."""
         key = keep if keep is not None else expr
         if id(key) in self._known_boxes:
             return self._known_boxes[id(key)][1]

@@ -35,6 +35,50 @@ class Resolver(Builtins):
         super().begin_file()
         self._orders.clear()
 
+    def _evaluate(self, view: View, scope: int, expr: list[object], line: int) -> Values:
+        kind, first = expr[0], expr[1] if len(expr) > 1 else None
+        found: Values = {}
+        if kind == "n":
+            return self.name(view, scope, str(first), line)
+        if kind == "c":
+            return self.result(view, int(str(first)))
+        if kind == "f":
+            return {Value("definition", view.id, int(str(first))): "same file"}
+        if kind == "m":
+            return self.imported(view, view.imports[int(str(first))], whole=True)
+        if kind == "t":
+            return {external(f"<{first}>"): "same file"}
+        if kind == "k":
+            return {external(f"<{'str' if isinstance(first, str) else 'int'}>"): "same file"}
+        if kind == "y":
+            return self.annotated(view, scope, first, line)  # type: ignore[arg-type]
+        if kind in ("l", "d", "e"):
+            return {self.box(view, scope, expr): "same file"}
+        if kind == "|":
+            for each in expr[1:]:
+                merge(found, self.evaluate(view, scope, each, line))  # type: ignore[arg-type]
+            return found if len(found) == 1 else through(found, "flow")
+        if kind == "a" and not view.python and isinstance(first, list) and first[0] == "n":
+            found = self.assigned(view, scope, str(first[1]), str(expr[2]))
+            if found:
+                return found
+        bases = self.evaluate(view, scope, first, line)  # type: ignore[arg-type]
+        for value, origin in bases.items():
+            if kind == "a":
+                more = self.attribute(value, str(expr[2]))
+            elif kind == "s":
+                if self.is_set(view, scope, value, expr[2], line):  # type: ignore[arg-type]
+                    found = {}  # the item was another before
+                more = self.item(view, scope, value, expr[2], line)  # type: ignore[arg-type]
+            elif kind == "u":
+                more = {self.box(view, scope, expr): "same file"}
+            elif kind == "*":
+                more = self.elements(value)
+            else:  # what `with` enters
+                more = self.entered(value)
+            merge(found, through(more, origin))
+        return found
+
     # Names
 
     def name(self, view: View, scope: int, name: str, line: int) -> Values:
