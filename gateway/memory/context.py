@@ -13,6 +13,7 @@ from gateway.config.settings import MemorySettings
 from gateway.inference.interface import Inference
 from gateway.memory.answers.copies import since_copies, without_recited
 from gateway.memory.answers.requests import Requests
+from gateway.memory.answers.unspoken import unspoken
 from gateway.memory.compose import (
     Composition,
     Ingredients,
@@ -206,6 +207,8 @@ class ContextBuilder:
             code = await self._project(conversation, asked)
             left_out = [*ingredients.left_out, *code.left_out]
             answer = next((offer.answer for offer in (code, *offers) if offer.answer), "")
+            if not answer and conversation.kind == "chat":
+                answer = unspoken(parts.served.current.languages, asked)
             ingredients = msgspec.structs.replace(
                 ingredients, project=_named(code.blocks, "project"), left_out=left_out
             )

@@ -37,6 +37,10 @@ _QUESTION_SHARE = 0.4
 ONLY_ASKS = re.compile(r"[^.!?？…\n]*[?？][\s\"')]*")
 _ENDS_ASKING = re.compile(r"[?？][\s\"')]*$")
 _FORM_SHARE = 0.1
+# Without its marks.
+VIETNAMESE_SYLLABLE = re.compile(
+    r"(?:ngh?|[cgknptk]h|tr|gi|qu|[bcdghklmnprstvx])?[aeiouy]{1,3}(?:ch|ng|nh|[cmnpt])?", re.I
+)
 # What is said beside a message is about the same, most of all the answer to a question: it has this share of its terms,
 # by the number of messages from it on.
 _BESIDE_SHARES = {1: 0.7, 2: 0.4, -1: 0.3}

@@ -91,6 +91,7 @@ class ResolvedModel(Struct, frozen=True, kw_only=True):
     dimensions: int | None = None  # of the vectors to keep; None: all
     adapters: dict[str, Path] = {}  # files of LoRA adapters by the names that requests give
     small: bool = False  # as far as its file or the catalog says
+    languages: tuple[str, ...] = ()
 
     def named(self, adapter: str) -> str:
         """The name of the model with an adapter; "" for none."""
@@ -145,6 +146,7 @@ class ModelRow(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     dimensions: int = 0  # of stored vectors by default; 0: all
     architecture: str | None = None  # other files of this architecture get the same prompts and dimensions
     standard: bool = False  # serves if no model is configured and this one is here
+    languages: tuple[str, ...] = ()  # the only ones that it converses in, such as "en"; none: not known
 
     def path(self, data_dir: Path) -> Path:
         """Path of the file, which may not be pulled yet."""
@@ -262,6 +264,7 @@ def upstream_model(name: str, kind: Kind, context: int = 0, dimensions: int = 0)
         kind=kind,
         prompts=row.prompts if row else TaskPrompts(),
         small=0 < size < _SMALL_BYTES,
+        languages=row.languages if row else (),
         dimensions=dimensions or (row.dimensions if row else 0) or None,
     )
 
@@ -310,11 +313,7 @@ def _resolve(wanted: _Wanted, known: Catalog) -> ResolvedModel:
     try:
         path = model_path(wanted.data_dir, *pulled) if pulled else Path(name).expanduser().resolve()
         there = path.is_file()
-    except (
-        OSError,
-        RuntimeError,
-        ValueError,
-    ) as error:  # no access, a loop of links, an unknown ~user, a NUL
+    except (OSError, RuntimeError, ValueError) as error:  # no access, a loop, an unknown ~user, a NUL
         reason = f"{setting} is {name!r}, which is not a usable path: {error}"
         raise ConfigurationError(reason, param=setting) from None
     if not there:
@@ -383,6 +382,7 @@ def _model(row: ModelRow, path: Path, wanted: _Wanted, cache_reason: str) -> Res
         prompts=row.prompts,
         dimensions=row.dimensions or None,
         cell_bytes=cache_bytes(path, 1),
+        languages=row.languages,
         context_given=bool(wanted.context),
         cache_reason=cache_reason,
     )

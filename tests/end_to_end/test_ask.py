@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 
 from gateway.base.resources import bundled
-from gateway.models.catalog import Catalog
 from tests.end_to_end.conftest import StartServer
 from tests.end_to_end.server import Server
 from tests.waiting import eventually
@@ -163,33 +162,6 @@ def test_the_built_in_model_is_the_one_in_the_catalog() -> None:
     assert row.sha256 == hashlib.sha256(file.read_bytes()).hexdigest(), (
         "run sha256sum and mend models/catalog.toml"
     )
-
-
-def test_the_readme_shows_what_make_run_serves(tmp_path: Path, standard_model: Path) -> None:
-    """Stage by stage. Ids, timings and progress differ, and a machine may round to another word of the answer."""
-    data_dir = tmp_path / "data"
-    place = Catalog.load().standard.path(data_dir)
-    place.parent.mkdir(parents=True)
-    place.symlink_to(standard_model)
-    server = Server(data_dir, "")  # as without a name
-    readme = (Path(__file__).resolve().parent.parent.parent / "README.md").read_text()
-    block = readme[readme.index("```text\nevent: stage") :].removeprefix("```text\n").split("```")[0]
-    shown = [
-        (kind.removeprefix("event: "), json.loads(data.removeprefix("data: ")))
-        for kind, data in (pair.splitlines() for pair in block.strip().split("\n\n"))
-    ]
-    told = events(server, "Who created Befunge?")
-
-    def stages(pairs: list[tuple[str, dict[str, Any]]]) -> list[str]:
-        found = dict.fromkeys(data["stage"] for kind, data in pairs if kind == "stage")
-        return [stage for stage in found if stage not in {"loading", "reading"}]
-
-    assert stages(shown) == stages(told)
-    for name in ("citations", "model", "notice"):
-        assert shown[-1][1][name] == told[-1][1][name]
-    for _, result in (shown[-1], told[-1]):
-        assert "Chris Pressey" in result["answer"]
-    assert server.stop() == 0
 
 
 def test_a_reranker_scores_the_passages(tmp_path: Path, demo_model: str, tiny_reranker: Path) -> None:

@@ -13,6 +13,7 @@ from gateway.memory.answers.listed import OPENINGS as LISTS
 from gateway.memory.answers.listed import asks_for_tasks
 from gateway.memory.answers.questions import own_question
 from gateway.memory.answers.sought import ANSWERS, sought
+from gateway.memory.answers.unspoken import UNSPOKEN
 from gateway.memory.learning.statements import CODE, WORD
 from gateway.store.memory.messages import StoredMessage
 
@@ -34,7 +35,7 @@ def without_recited(messages: Sequence[StoredMessage], told: Callable[[str], boo
         recites = reply.text.startswith((*ANSWERS, *LISTS)) and (
             asks_for_tasks(asked.text) or own_question(asked.text) or sought(asked.text)
         )
-        if recites or told(reply.text):
+        if recites or told(reply.text) or reply.text == UNSPOKEN:
             recited |= {asked.seq, reply.seq}
     return [message for message in messages if message.seq not in recited]
 

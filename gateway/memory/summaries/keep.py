@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence, Set
 from msgspec import Struct
 
 from gateway.base.stems import stem
-from gateway.memory.matching import plain
+from gateway.memory.matching import VIETNAMESE_SYLLABLE, plain
 from gateway.memory.summaries.items import SENTENCE_END, Sentences, contains, items, said_again
 
 _OPEN_TASK = re.compile(r"\b(?:TODO|FIXME)\b|(?<!\w)\[ \]", re.I)
@@ -24,10 +24,6 @@ _WORD = re.compile(r"[^\W\d_]{4,}")
 _ANY_WORD = re.compile(r"[^\W\d_]+")
 # "User said:"
 _TOLD_BY = re.compile(r"[^\W\d_][\w'’-]*(?: \w+){0,2}: |\b(?:User|Assistant|said|asked|says)\b")
-# Without its marks.
-_SYLLABLE = re.compile(
-    r"(?:ngh?|[cgknptk]h|tr|gi|qu|[bcdghklmnprstvx])?[aeiouy]{1,3}(?:ch|ng|nh|[cmnpt])?", re.I
-)
 _ASSISTANT_LINE = re.compile(r"^Assistant: .*$", re.M)
 # Where a clause ends, with a space after it: "18:45" is one number.
 _CLAUSE_END = re.compile(r"[,;:]\s|\s(?:and|but|while|và|còn|nhưng)\s", re.I)
@@ -130,7 +126,9 @@ def is_garbled(source_stems: Set[str], sentence: str) -> bool:
     marked = sum(not word.isascii() for word in words)
     if marked < _FEW or 3 * marked < len(words):
         return False
-    return any(stem(word) not in source_stems and not _SYLLABLE.fullmatch(plain(word)) for word in words)
+    return any(
+        stem(word) not in source_stems and not VIETNAMESE_SYLLABLE.fullmatch(plain(word)) for word in words
+    )
 
 
 def supported(lines: Sequence[str], summary: str) -> str:
