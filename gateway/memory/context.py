@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from datetime import datetime
 
 import apsw
 import msgspec
@@ -11,6 +12,7 @@ from msgspec import Struct
 
 from gateway.config.settings import MemorySettings
 from gateway.inference.interface import Inference
+from gateway.memory.answers.clock import clock_answer
 from gateway.memory.answers.copies import since_copies, without_recited
 from gateway.memory.answers.requests import Requests
 from gateway.memory.answers.unspoken import unspoken
@@ -26,7 +28,7 @@ from gateway.memory.compose import (
 from gateway.memory.history import History
 from gateway.memory.model import MemoryModel, Record
 from gateway.memory.pace import Pace
-from gateway.memory.planning.budget import make_budget
+from gateway.memory.planning.budget import make_budget, time_zone
 from gateway.memory.planning.situation import Situation
 from gateway.memory.types import Block, BudgetReport, Character, ContextBudget, LeftOut, Offer
 from gateway.models.catalog import FlowDefaults
@@ -208,7 +210,13 @@ class ContextBuilder:
             left_out = [*ingredients.left_out, *code.left_out]
             answer = next((offer.answer for offer in (code, *offers) if offer.answer), "")
             if not answer and conversation.kind == "chat":
-                answer = unspoken(parts.served.current.languages, asked)
+                zone = time_zone(conversation.time_zone or parts.settings.time_zone)
+                # In a role that the model plays, it may be another time.
+                clock = not (conversation.instructions or conversation.assistant)
+                now = datetime.fromtimestamp(parts.clock(), zone)
+                answer = (clock_answer(asked, now) if clock else "") or unspoken(
+                    parts.served.current.languages, asked
+                )
             ingredients = msgspec.structs.replace(
                 ingredients, project=_named(code.blocks, "project"), left_out=left_out
             )

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
+from gateway.memory.answers.clock import told_the_time
 from gateway.memory.answers.listed import OPENINGS as LISTS
 from gateway.memory.answers.listed import asks_for_tasks
 from gateway.memory.answers.questions import own_question
@@ -35,7 +36,8 @@ def without_recited(messages: Sequence[StoredMessage], told: Callable[[str], boo
         recites = reply.text.startswith((*ANSWERS, *LISTS)) and (
             asks_for_tasks(asked.text) or own_question(asked.text) or sought(asked.text)
         )
-        if recites or told(reply.text) or reply.text == UNSPOKEN:
+        timed = told_the_time(asked.text, reply.text)
+        if recites or timed or told(reply.text) or reply.text == UNSPOKEN:
             recited |= {asked.seq, reply.seq}
     return [message for message in messages if message.seq not in recited]
 
