@@ -84,9 +84,9 @@ from gateway.store.vectors import FETCHED, IMPORTED, PageTables
 from gateway.telemetry.metrics import MeteredInference, Metrics
 from gateway.vectors.parts import VectorSearch, make_embedder, make_reranker, make_search
 from gateway.vectors.source import DocumentSource
+from gateway.wiki.dumps.sample import load_sample
 from gateway.wiki.local import LocalWiki
 from gateway.wiki.remote.mediawiki import MediaWiki
-from gateway.wiki.sample.loader import load_sample
 from gateway.wiki.search.vectors import Meaning, WikiPages
 from gateway.wiki.sites import own_address
 from gateway.wiki.source import WikiSource

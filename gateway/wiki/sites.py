@@ -8,7 +8,7 @@ import msgspec
 from gateway.base.visible import visible
 from gateway.config.settings import ServerSettings
 from gateway.store.wiki import pages as store
-from gateway.wiki.sample.loader import ORIGIN, sample_loaded
+from gateway.wiki.dumps.sample import ORIGIN, sample_loaded
 from gateway.wiki.source import Site
 
 SAMPLE = Site("esoteric programming languages", "https://esolangs.org/wiki/{title}")

@@ -81,12 +81,6 @@ def names_of(connection: apsw.Connection, origin: str) -> dict[str, str]:
     return {str(name): str(target) for name, target in rows}
 
 
-def revisions_of(connection: apsw.Connection, origin: str) -> dict[str, int]:
-    """Title and revision of every page of that origin."""
-    rows = connection.execute("SELECT title, revision FROM wiki_pages WHERE origin = ?", (origin,))
-    return {str(title): int(revision) for title, revision in rows}
-
-
 def has_other_origin(connection: apsw.Connection, origin: str) -> bool:
     """Whether anything in the store is not of that origin."""
     return exists(connection, "wiki_names WHERE origin <> ?", (origin,))

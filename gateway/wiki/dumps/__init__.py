@@ -1,1 +1,1 @@
-"""MediaWiki XML dumps: decompressed, parsed and imported in batches."""
+"""MediaWiki XML dumps: decompressed, parsed and imported in batches; and the sample wiki."""

@@ -20,9 +20,9 @@ from gateway.store.wiki import pages as store
 from gateway.wiki.dumps.batch import Counts, plan
 from gateway.wiki.dumps.compressed import DumpFile
 from gateway.wiki.dumps.dump import DumpError, DumpPage, DumpParser, SiteInfo
+from gateway.wiki.dumps.sample import replace_sample
 from gateway.wiki.dumps.writer import Writer
 from gateway.wiki.ingest import Item, put
-from gateway.wiki.sample.loader import replace_sample
 from gateway.wiki.sites import named_site, put_site
 from gateway.wiki.wikitext import extract
 

@@ -16,12 +16,12 @@ from gateway.store.wiki import imports as sql
 from gateway.wiki.dumps.batch import Counts
 from gateway.wiki.dumps.dump import SiteInfo
 from gateway.wiki.dumps.importer import ImportProgress, ImportReport, origin_of
+from gateway.wiki.dumps.sample import replace_sample
 from gateway.wiki.dumps.writer import Writer
 from gateway.wiki.folder.files import MARKDOWN, MAX_BYTES, PageFile, page_files, read_text, unnumbered
 from gateway.wiki.folder.markdown import extract_markdown
 from gateway.wiki.html.page import VERSION, extract_html
 from gateway.wiki.ingest import Item, page_of, put
-from gateway.wiki.sample.loader import replace_sample
 from gateway.wiki.sites import named_site, put_site
 from gateway.wiki.source import Section
 

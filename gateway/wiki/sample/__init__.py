@@ -1,1 +1,1 @@
-"""The sample wiki: pages and their loader."""
+"""The pages of the sample wiki, which gateway/wiki/dumps/sample.py loads."""

@@ -10,8 +10,8 @@ import pytest
 from gateway.base.resources import sample_wiki
 from gateway.cli.common.database import opened_database
 from gateway.config.settings import WikiSettings
+from gateway.wiki.dumps.sample import load_sample
 from gateway.wiki.local import LocalWiki
-from gateway.wiki.sample.loader import load_sample
 
 
 @pytest.fixture

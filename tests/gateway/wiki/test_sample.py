@@ -9,9 +9,9 @@ from gateway.base.errors import ConfigurationError, NotFoundError
 from gateway.config.settings import WikiSettings
 from gateway.store.db import Database
 from gateway.store.wiki import pages as store
+from gateway.wiki.dumps.sample import load_sample
 from gateway.wiki.ingest import prepare, put
 from gateway.wiki.local import LocalWiki
-from gateway.wiki.sample.loader import load_sample
 from gateway.wiki.wikitext import extract
 
 

@@ -17,8 +17,8 @@ from gateway.base.resources import sample_wiki
 from gateway.config.settings import WikiSettings
 from gateway.store.db import Database
 from gateway.store.wiki import pages as store
+from gateway.wiki.dumps.sample import load_sample
 from gateway.wiki.local import LocalWiki
-from gateway.wiki.sample.loader import load_sample
 from tests.gateway.cli.conftest import COMMAND, Run
 from tests.gateway.cli.imports.dump_server import FileServer, serve
 from tests.gateway.wiki.dumps.export import HEAD, TAIL, export, page

@@ -19,9 +19,9 @@ from gateway.wiki.dumps import batch as import_batch
 from gateway.wiki.dumps.compressed import open_dump
 from gateway.wiki.dumps.dump import DumpError
 from gateway.wiki.dumps.importer import Importer, ImportOptions, ImportProgress, ImportReport
+from gateway.wiki.dumps.sample import load_sample
 from gateway.wiki.ingest import prepare, put
 from gateway.wiki.local import LocalWiki
-from gateway.wiki.sample.loader import load_sample
 from gateway.wiki.wikitext import extract
 from tests.gateway.wiki.dumps.export import export, page, revision
 

@@ -11,8 +11,8 @@ from gateway.base.resources import sample_wiki
 from gateway.cli.common.database import opened_database
 from gateway.config.settings import WikiSettings
 from gateway.store.db import Database
+from gateway.wiki.dumps.sample import load_sample
 from gateway.wiki.local import LocalWiki
-from gateway.wiki.sample.loader import load_sample
 
 QUERIES = [
     ("befunge creator", "Befunge"),

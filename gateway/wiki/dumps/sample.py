@@ -14,7 +14,10 @@ import msgspec
 from gateway.base.errors import ConfigurationError
 from gateway.store.db import Database
 from gateway.store.wiki import pages as store
-from gateway.wiki.ingest import NewRedirect, prepare, put
+from gateway.store.wiki.imports import Known, known_names
+from gateway.wiki.dumps.batch import plan
+from gateway.wiki.dumps.dump import DumpPage
+from gateway.wiki.ingest import put
 from gateway.wiki.wikitext import extract
 
 ORIGIN = "sample"
@@ -30,14 +33,36 @@ async def load_sample(database: Database, folder: Path) -> int:
     """
     files = await asyncio.to_thread(_read, folder)
     marker = _digest(files)
-    present = await database.read(lambda connection: _present(connection, marker))
+
+    def known(connection: apsw.Connection) -> dict[str, Known] | None:
+        """The sample's names; None when there is nothing to do."""
+        stored = store.get_state(connection, _MARKER)
+        if stored in (marker, _REPLACED) or store.has_other_origin(connection, ORIGIN):
+            return None
+        return known_names(connection, files, ORIGIN)
+
+    present = await database.read(known)
     if present is None:
         return 0
-    changed = {title: text for title, text in files.items() if present.get(title) != _revision(text)}
-    items = await asyncio.to_thread(
-        lambda: [prepare(title, _revision(text), text) for title, text in changed.items()]
-    )
-    return await database.write(lambda connection: _store(connection, items, set(files), marker))
+    pages = [
+        DumpPage(number=number, title=title, namespace=0, revision=_revision(text), model="", text=text)
+        for number, (title, text) in enumerate(files.items(), 1)
+    ]
+    items, counts = await asyncio.to_thread(plan, pages, present, frozenset({0}))
+    assert not counts.failed, counts.failures
+
+    def update(connection: apsw.Connection) -> int:
+        if known(connection) is None:  # an import was faster
+            return 0
+        gone = store.names_of(connection, ORIGIN).keys() - files.keys()
+        for title in gone:
+            store.delete_title(connection, title)
+        for item in items:
+            put(connection, item, ORIGIN)
+        store.set_state(connection, _MARKER, marker)
+        return len(gone) + len(items)
+
+    return await database.write(update)
 
 
 def replace_sample(connection: apsw.Connection) -> int:
@@ -52,34 +77,6 @@ def replace_sample(connection: apsw.Connection) -> int:
 def sample_loaded(connection: apsw.Connection) -> bool:
     """Whether the store has the sample, so nothing else."""
     return store.get_state(connection, _MARKER) not in (None, _REPLACED)
-
-
-def _present(connection: apsw.Connection, marker: str) -> dict[str, int] | None:
-    """Revisions of the stored sample pages that are still valid; None when there is nothing to do."""
-    stored = store.get_state(connection, _MARKER)
-    if stored in (marker, _REPLACED) or store.has_other_origin(connection, ORIGIN):
-        return None
-    if stored is None or stored.partition(":")[0] != marker.partition(":")[0]:
-        return {}  # extracted by another version of hearth
-    return store.revisions_of(connection, ORIGIN)
-
-
-def _store(
-    connection: apsw.Connection, items: list[store.NewPage | NewRedirect], titles: set[str], marker: str
-) -> int:
-    if store.has_other_origin(connection, ORIGIN) or store.get_state(connection, _MARKER) == _REPLACED:
-        return 0  # an import was faster
-    names = store.names_of(connection, ORIGIN)
-    gone = names.keys() - titles
-    new = [
-        item for item in items if not (isinstance(item, NewRedirect) and names.get(item.title) == item.target)
-    ]
-    for title in gone:
-        store.delete_title(connection, title)
-    for item in new:
-        put(connection, item, ORIGIN)
-    store.set_state(connection, _MARKER, marker)
-    return len(gone) + len(new)
 
 
 def _read(folder: Path) -> dict[str, str]:
