@@ -9,31 +9,8 @@ import re
 
 from msgspec import Struct
 
+from gateway.memory.learning import values
 from gateway.memory.learning.statements import UPPER
-from gateway.memory.learning.values import (
-    A_PROFESSION,
-    BODY,
-    BUSINESS,
-    CODE_LANGUAGE,
-    DISEASE_VI,
-    HOMES,
-    ILLNESS,
-    LANGUAGE,
-    MEDICINE,
-    MODEL,
-    MONTH,
-    NO_ALLERGY,
-    NO_NAME,
-    NO_PLACE,
-    NO_VEHICLE,
-    NO_WORKPLACE,
-    PEOPLE,
-    PERSON,
-    PERSON_VI,
-    PLACED,
-    PROFESSION,
-    UNCLEAR,
-)
 
 # The writer as subject, with adverbs; in Vietnamese, words that mean others too are only tried where a verb follows.
 SUBJECT_VI = r"(?:tôi|mình|tớ|tao|tui|mk|mik|em|anh|chị|con|e(?= (?:bị|đang|học|làm|là|ở|tên|dị)\b))"
@@ -49,15 +26,16 @@ _NOT = r"(?:don['’]?t|do not|never|can['’]?t|cannot|can not|no longer)(?: re
 _NOT_VI = r"(?:không|ko|hông|hong|chẳng|chả)(?: thể)?"
 _PLEASE = r"(?:(?:please|pls|plz|always|from now on|just|only|in future|từ giờ|từ nay|hãy|cứ|luôn|xin|nhớ|làm ơn),? )*"
 _WHAT = r"(?P<what>.+)"
+_DATED = rf"(?P<what>.*(?:\d|{values.MONTH}).*)"
 # "in a flat", but not "in a comedy": a thing of many is a home only if its word says so.
 _DWELLING = (
     r"(?!(?:an?|the|my|your|constant|fear|hope) "
-    rf"(?!.*\b(?:{HOMES}|state of (?-i:[A-Z])|(?-i:[A-Z])\w+)\b))"
+    rf"(?!.*\b(?:{values.HOMES}|state of (?-i:[A-Z])|(?-i:[A-Z])\w+)\b))"
 )
 # What may follow a place: when, and with whom.
 _SINCE = (
-    rf"(?: (?:(?:back )?in (?:{MONTH}|(?:19|20)\d\d|(?:the )?(?:summer|winter|spring|autumn|fall))|last \w+|this \w+|"
-    r"(?:an?|one|two|three|four|five|six|\d+|(?:a )?few|(?:a )?couple(?: of)?) "
+    rf"(?: (?:(?:back )?in (?:{values.MONTH}|(?:19|20)\d\d|(?:the )?(?:summer|winter|spring|autumn|fall))|"
+    r"last \w+|this \w+|(?:an?|one|two|three|four|five|six|\d+|(?:a )?few|(?:a )?couple(?: of)?) "
     r"(?:days?|weeks?|months?|years?|yrs?) ago|"
     r"recently|originally|since .+|with (?:my|our|an?|two|three|four|some) .+|these days|at the moment|atm|"
     r"for (?!an? (?:few |couple )?(?:of )?(?:days?|nights?|week|weekend)\b|the (?:weekend|day|night)|two |\d days).+))*"
@@ -121,8 +99,8 @@ def _row(
     clear: bool = True,
     wanted: re.Pattern[str] | None = None,
 ) -> Wording:
-    """A row; with ``clear``, values that are :data:`UNCLEAR` are refused too."""
-    either = [each.pattern for each in (refused, UNCLEAR if clear else None) if each is not None]
+    """A row; with ``clear``, values that are :data:`values.UNCLEAR` are refused too."""
+    either = [each.pattern for each in (refused, values.UNCLEAR if clear else None) if each is not None]
     return Wording(
         key,
         tuple(re.compile(pattern, re.I) for pattern in patterns),
@@ -144,7 +122,7 @@ WORDINGS = (
         rf"{_VI} tên(?: là)? {_NAME}",
         rf"tên(?: của)? {SUBJECT_VI}(?: là)? {_NAME}",
         rf"{_PLEASE}gọi {SUBJECT_VI} là {_NAME}(?: cho \w+)?",
-        refused=NO_NAME,
+        refused=values.NO_NAME,
     ),
     _row(  # "mình là Khánh": one syllable with a capital, which jobs have not
         "name",
@@ -167,8 +145,8 @@ WORDINGS = (
         rf"{_VI} (?:sinh )?sống(?: (?:ở|tại|trong))? {_WHAT}",
         rf"{_STAYS_VI}{_VI} (?:ở|chuyển|dọn)(?: (?:nhà|hẳn|về|vào|ra|lên|đến|tới|xuống|tại))* {_PROPER}(?: .*)?",
         rf"nhà(?: {SUBJECT_VI})? ở {_PROPER}(?: .*)?",
-        refused=NO_PLACE,
-        wanted=PLACED,
+        refused=values.NO_PLACE,
+        wanted=values.PLACED,
     ),
     _row(
         "hometown",
@@ -176,11 +154,11 @@ WORDINGS = (
         rf"i come from {_WHAT}",
         rf"{_MY} home ?town is {_WHAT}",
         rf"(?:quê {SUBJECT_VI}|{SUBJECT_VI} quê)(?: (?:ở|là|gốc))* {_PROPER}(?: .*)?",
-        refused=NO_PLACE,
+        refused=values.NO_PLACE,
     ),
     _row(
         "birthday",
-        rf"{_MY} (?:birthday|b-?day|birth ?date|date of birth)(?:['’]?s| is|:)(?: on)? (?P<what>.*(?:\d|{MONTH}).*)",
+        rf"{_MY} (?:birthday|b-?day|birth ?date|date of birth)(?:['’]?s| is|:)(?: on)? {_DATED}",
         r"i was born on (?P<what>.*\d.*)",
         rf"sinh nhật(?: của)? {SUBJECT_VI}(?: (?:là|vào|ngày|rơi))* (?P<what>.*\d.*)",
         rf"{_VI} sinh ngày (?P<what>\d.*)",
@@ -189,7 +167,7 @@ WORDINGS = (
         "",
         rf"{_MY} (?P<who>(?:wife|husband|partner|girlfriend|boyfriend|mom|mum|mother|dad|father|son|daughter|"
         rf"brother|sister)['’]?s (?:birthday|b-?day)|(?:wedding )?anniversary)(?:['’]?s| is|:)(?: on)? "
-        rf"(?P<what>.*(?:\d|{MONTH}).*)",
+        rf"{_DATED}",
     ),
     _row(
         "birth_year",
@@ -213,7 +191,7 @@ WORDINGS = (
         r"i(?:['’]?ve got| have|['’]?ve) (?:an? )?(?:\w+ly |bad |severe )?(?P<what>[\w-]+(?: [\w-]+)?) allergy",
         rf"{_VI} dị ứng(?: (?:với|nặng))* {_WHAT}",
         several=True,
-        refused=NO_ALLERGY,
+        refused=values.NO_ALLERGY,
     ),
     _row(
         "diet",
@@ -231,43 +209,44 @@ WORDINGS = (
     ),
     _row(
         "health",
-        rf"{_I}(?: (?:have|got|suffer from))* (?:an? )?{ILLNESS}(?: (?:since|from|for) .*)?",
+        rf"{_I}(?: (?:have|got|suffer from))* (?:an? )?{values.ILLNESS}(?: (?:since|from|for) .*)?",
         rf"{_I}(?: (?:have|got))? (?:an? |two )?(?P<what>(?:(?!broken heart)"
         r"(?:bad|broken|weak|sore|injured|sprained|torn|dodgy|stiff|slipped|herniated|fractured|artificial|prosthetic|"
-        rf"swollen|dislocated) (?:\w+ )?{BODY}))(?: (?:from|since|after|at|right) .*)?",
+        rf"swollen|dislocated) (?:\w+ )?{values.BODY}))(?: (?:from|since|after|at|right) .*)?",
         rf"{_I} (?:been |got )?diagnosed with {_WHAT}",
-        rf"{_VI} bị {DISEASE_VI} (?:từ (?:nhỏ|bé|lâu)|bẩm sinh|mãn tính|kinh niên|(?:mấy|nhiều|\d+) năm nay)",
+        rf"{_VI} bị {values.DISEASE_VI} (?:từ (?:nhỏ|bé|lâu)|bẩm sinh|mãn tính|kinh niên|(?:mấy|nhiều|\d+) năm nay)",
         rf"{_AM} (?P<what>diabetic|asthmatic|colou?r[- ]?blind|dyslexic|left-handed|"
         r"hard of hearing|(?:deaf|blind) in (?:one|my left|my right) (?:ear|eye))",
-        rf"{_VI}(?: bị)? (?:bệnh )?{ILLNESS}(?: (?:mấy|nhiều|từ|lâu|được|type|tuýp|\d+) .*)?",
+        rf"{_VI}(?: bị)? (?:bệnh )?{values.ILLNESS}(?: (?:mấy|nhiều|từ|lâu|được|type|tuýp|\d+) .*)?",
         several=True,
     ),
     _row(
         "medication",
-        rf"{_I} take (?:\d+ ?(?:mg|mcg|µg) (?:of )?)?{MEDICINE}{_DOSE}",
-        rf"{_AM} (?:on|taking) (?:\d+ ?(?:mg|mcg|µg) (?:of )?)?{MEDICINE}(?:{_DOSE})?",
-        rf"{_VI} (?:uống|tiêm) {MEDICINE} (?:mỗi|hàng|hằng|ngày|\d+ (?:lần|viên)).*",
+        rf"{_I} take (?:\d+ ?(?:mg|mcg|µg) (?:of )?)?{values.MEDICINE}{_DOSE}",
+        rf"{_AM} (?:on|taking) (?:\d+ ?(?:mg|mcg|µg) (?:of )?)?{values.MEDICINE}(?:{_DOSE})?",
+        rf"{_VI} (?:uống|tiêm) {values.MEDICINE} (?:mỗi|hàng|hằng|ngày|\d+ (?:lần|viên)).*",
         several=True,
     ),
     _row(
         "job",
-        rf"{_AM}(?: working as)? an? {PROFESSION}",
+        rf"{_AM}(?: working as)? an? {values.PROFESSION}",
         rf"{_I}(?: been)? work(?:ed|ing)?(?: (?:part[- ]time|full[- ]time|freelance))? as (?:an? )?{_WHAT}",
-        rf"as an? {A_PROFESSION},? i(?:['’]m| am| work| have to| often| always| usually| mostly| never| see| deal)\b.*",
-        rf"{_MY} (?:job|profession|occupation) is (?:an? )?{PROFESSION}",
-        rf"{_I} (?:run|own) (?:an? )?{BUSINESS}",
+        rf"as an? {values.A_PROFESSION},? "
+        r"i(?:['’]m| am| work| have to| often| always| usually| mostly| never| see| deal)\b.*",
+        rf"{_MY} (?:job|profession|occupation) is (?:an? )?{values.PROFESSION}",
+        rf"{_I} (?:run|own) (?:an? )?{values.BUSINESS}",
         rf"{_I} teach {_WHAT}",
         rf"{_AM} (?P<what>retired|unemployed|self-employed)",
         rf"{_I} (?P<what>\w+ .+) for a living",
-        rf"{_VI} (?:là|làm)(?: (?:nghề|một))* {PROFESSION}",
+        rf"{_VI} (?:là|làm)(?: (?:nghề|một))* {values.PROFESSION}",
     ),
     _row(
         "workplace",
         rf"{_I} work(?: (?:part[- ]time|full[- ]time|nights|weekends|shifts))? (?:at|for|in) {_WHAT}",
         rf"{_I} work from (?P<what>home.*)",
         rf"{_VI} làm(?: việc)? (?:ở|tại|cho) {_WHAT}",
-        refused=NO_WORKPLACE,
-        wanted=PLACED,
+        refused=values.NO_WORKPLACE,
+        wanted=values.PLACED,
     ),
     _row("volunteering", rf"{_I} volunteer (?:at|for|with|in) {_WHAT}", several=True),
     _row(
@@ -276,46 +255,48 @@ WORDINGS = (
         rf"{_I} (?:study|studied|majored in) (?P<what>(?!the|your|for|all|hard|how).+)",
         rf"{_VI} (?:theo )?học (?P<what>(?:năm|ngành|khoa|đại học|trường|lớp|chuyên ngành) .+)",
     ),
-    _row("speaks", rf"{_I} speak (?:fluent |native |some |a little )?{LANGUAGE}(?: .*)?", several=True),
+    _row(
+        "speaks", rf"{_I} speak (?:fluent |native |some |a little )?{values.LANGUAGE}(?: .*)?", several=True
+    ),
     _row(
         "skill",
         rf"{_AM} (?:learning|new to|good at|bad at|fluent in) {_WHAT}",
         rf"{_VI} (?:code|lập trình)(?: (?:bằng|chủ yếu))* {_PROPER}(?: .*)?",
         rf"{_VI} {_NOT_VI} rành {_WHAT}",
         rf"{_VI} học (?P<what>tiếng \w+(?: .*)?)",
-        rf"{_I} (?:write|code)(?: in)?(?: mostly| mainly)? {CODE_LANGUAGE}(?: (?:at|for|these) .*)?",
+        rf"{_I} (?:write|code)(?: in)?(?: mostly| mainly)? {values.CODE_LANGUAGE}(?: (?:at|for|these) .*)?",
         several=True,
     ),
     _row(
         "",
         rf"{_MY} {ONE}(?:{_CALLED}|,)? {_PROPER}(?: .*)?",
         rf"{_MY} {ONE}{_CALLED} {_NAME}",
-        rf"{_MY} {PERSON}{_CALLED} (?:{_PROPER}(?: .*)?)",
-        rf"{_MY} {PERSON}{_CALLED} {_NAME}",
-        rf"{_MY} {PERSON} {_TITLED}(?: .*)?",
+        rf"{_MY} {values.PERSON}{_CALLED} (?:{_PROPER}(?: .*)?)",
+        rf"{_MY} {values.PERSON}{_CALLED} {_NAME}",
+        rf"{_MY} {values.PERSON} {_TITLED}(?: .*)?",
         rf"{ONE_VI}(?: của)?(?: {SUBJECT_VI})? tên(?: là)? {_NAME}(?: .*)?",
-        rf"{PERSON_VI}(?: của)? {SUBJECT_VI} tên(?: là)?(?: (?:cô|thầy|chị|anh|bác))? {_PROPER}(?: .*)?",
-        rf"{PERSON_VI}(?: của)? {SUBJECT_VI} là (?:cô|thầy|chị|anh|bác(?: sĩ)?|luật sư) {_PROPER}(?: .*)?",
+        rf"{values.PERSON_VI}(?: của)? {SUBJECT_VI} tên(?: là)?(?: (?:cô|thầy|chị|anh|bác))? {_PROPER}(?: .*)?",
+        rf"{values.PERSON_VI}(?: của)? {SUBJECT_VI} là (?:cô|thầy|chị|anh|bác(?: sĩ)?|luật sư) {_PROPER}(?: .*)?",
         rf"{_MY} {_ATTRIBUTE} (?:is|are) {_WHAT}",
-        refused=NO_NAME,
+        refused=values.NO_NAME,
     ),
     _row(
         "",
         rf"{_MY}(?: (?:older|younger|little|big|eldest|youngest|old))? {OF_SEVERAL}"
         rf"(?:{_CALLED}|,)? {_PROPER}(?: .*)?",
-        rf"{_MY} {PEOPLE}{_CALLED} {_PROPER}(?: .*)?",
+        rf"{_MY} {values.PEOPLE}{_CALLED} {_PROPER}(?: .*)?",
         rf"{_MY} {OF_SEVERAL}{_CALLED} {_NAME}",
-        rf"{_MY} {PEOPLE}{_CALLED} {_NAME}",
+        rf"{_MY} {values.PEOPLE}{_CALLED} {_NAME}",
         rf"{OF_SEVERAL_VI}(?: của)?(?: {SUBJECT_VI})? tên(?: là)? {_NAME}(?: .*)?",
         several=True,
-        refused=NO_NAME,
+        refused=values.NO_NAME,
     ),
-    _row("", rf"{_MY} (?P<who>phone|tablet|computer|camera) is (?P<what>an? .+)", wanted=MODEL),
+    _row("", rf"{_MY} (?P<who>phone|tablet|computer|camera) is (?P<what>an? .+)", wanted=values.MODEL),
     _row("", rf"{_MY} {_DEVICE} (?:is|runs on|uses) (?P<what>(?:an? |(?-i:[A-Z])).+)"),
     _row(
         "",
-        rf"{_MY} {ONE} is (?:an? )?{PROFESSION}",
-        rf"{ONE_VI}(?: của)? {SUBJECT_VI} (?:(?:là|làm|nghề|một) )*{PROFESSION}",
+        rf"{_MY} {ONE} is (?:an? )?{values.PROFESSION}",
+        rf"{ONE_VI}(?: của)? {SUBJECT_VI} (?:(?:là|làm|nghề|một) )*{values.PROFESSION}",
         several=True,
     ),
     _row(
@@ -333,7 +314,7 @@ WORDINGS = (
         rf"{_I} (?:drive|ride) an? {_WHAT}",
         rf"{_MY} (?:car|bike|motorbike|motorcycle) is an? {_WHAT}",
         rf"{_VI} (?:đi|chạy|lái) xe (?P<what>(?-i:[A-Z]).*)",
-        refused=NO_VEHICLE,
+        refused=values.NO_VEHICLE,
     ),
     _row(
         "uses",
@@ -369,7 +350,7 @@ WORDINGS = (
     _row(
         "reply_language",
         rf"{_PLEASE}(?:answer|reply|respond|write|speak|talk)(?: to)?(?: me)?(?: only)? in "
-        rf"(?:british |american |plain |simple )?{LANGUAGE}(?: .*)?",
+        rf"(?:british |american |plain |simple )?{values.LANGUAGE}(?: .*)?",
         rf"{_PLEASE}(?:trả lời|nói chuyện|nói|viết)(?: với)?(?: {SUBJECT_VI})? bằng (?P<what>tiếng \w+)(?: .*)?",
         clear=False,
     ),
@@ -394,7 +375,7 @@ WORDINGS = (
     ),
     _row(
         "trip",
-        rf"{_AM} (?:flying|travell?ing|going|heading) to {_PROPER}(?=.*\b(?:\d|{MONTH})).*",
+        rf"{_AM} (?:flying|travell?ing|going|heading) to {_PROPER}(?=.*\b(?:\d|{values.MONTH})).*",
         several=True,
     ),
 )
