@@ -16,6 +16,8 @@ from gateway.cli.common.exits import EXIT_FAILED
 from gateway.cli.common.options import LocalOptions, with_local
 from gateway.cli.common.runfile import claim, running
 from gateway.cli.common.text import say
+from gateway.config.settings import Settings
+from gateway.models.catalog import Catalog
 
 _LOG_LIMIT = 10 * 1024 * 1024
 _SHOWN_LINES = 20
@@ -43,7 +45,7 @@ def start(detach: bool, local: LocalOptions, **flags: object) -> None:
     """Run the server until Ctrl-C or `hearth stop`."""
     settings = local.load(**flags).settings
     if detach and (url := _detach(settings.data_dir)) is not None:
-        _announce(url)
+        _announce(url, settings)
         return
     # Blocked until the server handles them: an exception during an import may get lost or leave a traceback.
     signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM, signal.SIGINT))
@@ -52,14 +54,19 @@ def start(detach: bool, local: LocalOptions, **flags: object) -> None:
 
         def on_listening(url: str) -> None:
             publish(url)
-            _announce(url)
+            _announce(url, settings)
 
         run(settings, on_listening)
 
 
-def _announce(url: str) -> None:
+def _announce(url: str, settings: Settings) -> None:
     say(f"listening on {url}")
     say(f"try: curl -N -H 'Accept: text/event-stream' --data 'Who created Befunge?' {url}/ask")
+    chosen = settings.model.name or settings.upstream.urls
+    if not chosen and Catalog.load().unnamed(settings.data_dir).repo is None:
+        say(
+            "the built-in model copies answers from pages; `hearth pull` gets a small one that converses, too"
+        )
     sys.stdout.flush()
 
 

@@ -191,6 +191,14 @@ def test_a_foreground_server_ends_on_sigterm_and_leaves_nothing(
     assert running(tmp_path / "data") is None
 
 
+def test_a_start_on_the_built_in_model_names_the_better_one(hearth: Run, tiny_model: Path) -> None:
+    unnamed = hearth("start", "--detach", "--port", "0")
+    assert hearth("stop").returncode == 0
+    named = hearth("start", "--detach", "--port", "0", "--model", str(tiny_model))
+    assert hearth("stop").returncode == 0
+    assert ("`hearth pull`" in unnamed.stdout, "`hearth pull`" in named.stdout) == (True, False)
+
+
 def test_a_killed_server_leaves_a_stale_file_that_nobody_believes(
     hearth: Run, environment: dict[str, str], command: list[str], tiny_model: Path, tmp_path: Path
 ) -> None:
