@@ -230,6 +230,10 @@ class MemorySettings(Struct, frozen=True, forbid_unknown_fields=True):
     # Policy `ceiling`: number of the last messages, of both sides, that are not summarized.
     verbatim_messages: Positive = 8
     answer_tokens: Positive = 1_024
+    # From here on a reply ends with its sentence, unless its message has `max_tokens` or the conversation is of the
+    # kind `code`. 0: at most 160 tokens, or what is written within `ask.target_seconds`, with models under 700 MB; none
+    # with others.
+    reply_tokens: Annotated[int, Meta(ge=0)] = 0
     # Default policy of conversations, except those of the kinds `code` (rounds) and `channel` (window).
     policy: Literal["ceiling", "rounds", "window", "conversations"] = "ceiling"
     # Policy `rounds`: at the sum of both, all rounds except the retained ones are summarized.

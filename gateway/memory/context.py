@@ -11,9 +11,10 @@ import msgspec
 from msgspec import Struct
 
 from gateway.config.settings import MemorySettings
-from gateway.inference.interface import Inference
+from gateway.inference.interface import GenerateCall, Inference
 from gateway.memory.answers.clock import clock_answer
 from gateway.memory.answers.copies import since_copies, without_recited
+from gateway.memory.answers.length import ReplyEnd, reply_end
 from gateway.memory.answers.requests import Requests
 from gateway.memory.answers.unspoken import unspoken
 from gateway.memory.compose import (
@@ -25,6 +26,7 @@ from gateway.memory.compose import (
     summary_text,
     verbatim,
 )
+from gateway.memory.events import PostCall
 from gateway.memory.history import History
 from gateway.memory.model import MemoryModel, Record
 from gateway.memory.pace import Pace
@@ -64,7 +66,8 @@ class MemoryParts(Struct, frozen=True, kw_only=True):
     served: ServedModel
     record: Record
     pace: Pace = msgspec.field(default_factory=Pace)
-    target_seconds: float = 0.0  # to read a conversation's first prompt; 0: no limit
+    # To read a conversation's first prompt, or for a small model to reply; 0: no limit.
+    target_seconds: float = 0.0
     requests: Requests = Requests()
     queries: Queries | None = None  # None: facts and messages are searched by words alone
     clock: Callable[[], float] = time.time  # Unix seconds
@@ -145,10 +148,26 @@ class ContextBuilder:
         [core] = self.core_prompt().render(instructions=instructions)
         return text_of(core).strip()
 
-    def reply_sampling(self) -> Sampling:
-        """The core prompt's sampling, or the model's ``reply_temperature`` without penalties if it has one."""
-        chosen = self._parts.defaults.reply_temperature
-        return self.core_prompt().sampling if chosen is None else Sampling(temperature=chosen)
+    def reply_call(self, context: Context, call: PostCall) -> tuple[GenerateCall, ReplyEnd | None]:
+        """The model call for a reply, and where the reply ends if the message sets no limit.
+
+        The sampling is the core prompt's, or the model's ``reply_temperature`` without penalties if it has one.
+        """
+        parts, conversation, most = self._parts, call.conversation, call.max_tokens or context.budget.answer
+        end = None
+        if call.max_tokens is None and conversation.kind != "code":
+            health = parts.inference.health()
+            end = reply_end(parts.served.current, parts.settings.reply_tokens, health, parts.target_seconds)
+        chosen = parts.defaults.reply_temperature
+        return GenerateCall(
+            id=call.id,
+            messages=context.composition.messages,
+            max_tokens=min(most, context.budget.answer, end.most if end is not None else most),
+            sampling=self.core_prompt().sampling if chosen is None else Sampling(temperature=chosen),
+            lane=call.lane,
+            owner=conversation.owner,
+            adapter=call.adapter,
+        ), end
 
     async def build(
         self, conversation: Conversation, *, compacting: bool = False, force: bool = False

@@ -43,11 +43,15 @@ class BudgetKnown(Struct, frozen=True):
 
 
 class Done(Struct, frozen=True):
-    """The reply is on disk; ``message`` is None when none was wanted. ``compaction`` says whether one is due."""
+    """The reply is on disk; ``message`` is None when none was wanted. ``compaction`` says whether one is due.
+
+    ``cut``: a limit of tokens ended the reply, not the model.
+    """
 
     message: StoredMessage | None
     report: BudgetReport | None
     compaction: Literal["none", "queued"]
+    cut: bool = False
 
 
 # The progress of a message and the text of its reply are news.

@@ -15,6 +15,7 @@ from msgspec import Struct
 from gateway.base.aio import finish
 from gateway.base.errors import CLIENT_GONE, HearthError
 from gateway.inference.interface import GenerateCall, GenerationEvent, Inference, LoadProgress
+from gateway.memory.answers.length import ReplyEnd
 from gateway.memory.pace import Pace
 from gateway.memory.secrets import Disclosed
 from gateway.models.prompts import Prompt
@@ -154,8 +155,11 @@ class MemoryModel:
         filled: Filled,
         quoted: Sequence[str] = (),
         disclosed: Disclosed | None = None,
+        ending: ReplyEnd | None = None,
     ) -> AsyncGenerator[GenerationEvent, None]:
         """The events of ``call``, recorded however they end. ``quoted`` are conversations that it quotes from.
+
+        ``ending`` may end it, which cancels the generation; the reason is then "length".
 
         ``disclosed`` is sent in its place, under an owner of its own, and leaves nothing in cache and snapshots.
 
@@ -205,8 +209,16 @@ class MemoryModel:
                             )
                         self.pace.measure(event)
                         problem = None
+                    if isinstance(event, Delta) and ending is not None:
+                        text = ending.take(event.text, event.tokens)
+                        event = msgspec.structs.replace(event, text=text)
                     recorder.see(event)
                     yield event
+                    if ending is not None and ending.reached:
+                        break
+            if ending is not None and ending.reached:
+                problem = None
+                yield recorder.end_now("length")
         except HearthError as error:
             problem = error.code
             raise

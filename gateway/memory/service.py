@@ -22,7 +22,7 @@ from gateway.base.aio import finish
 from gateway.base.errors import NotFoundError, OverloadedError
 from gateway.base.redact import redact, take_secrets_aside
 from gateway.base.supervised import Supervision
-from gateway.inference.interface import GenerateCall, LoadProgress
+from gateway.inference.interface import LoadProgress
 from gateway.memory.answers.stored import StoredAnswers
 from gateway.memory.character import Reflector, character
 from gateway.memory.compose import line_text
@@ -231,15 +231,7 @@ class Conversations:
         context = await self._builder.build(conversation)
         yield BudgetKnown(context.report())
         filled = Filled(self._builder.core_prompt(), {"instructions": conversation.instructions}, "first")
-        generate = GenerateCall(
-            id=call.id,
-            messages=context.composition.messages,
-            max_tokens=min(call.max_tokens or context.budget.answer, context.budget.answer),
-            sampling=self._builder.reply_sampling(),
-            lane=call.lane,
-            owner=conversation.owner,
-            adapter=call.adapter,
-        )
+        generate, ending = self._builder.reply_call(context, call)
         disclosed = None  # small models can do nothing with it, and would read their whole prompt anew
         if withheld is not None and not parts.served.current.small:
             room = context.budget.limit - context.composition.total
@@ -248,7 +240,7 @@ class Conversations:
         end: Finished | None = None
         try:
             model = parts.model(conversation)
-            stream = model.stream(generate, filled, context.quoted, disclosed)
+            stream = model.stream(generate, filled, context.quoted, disclosed, ending)
             if context.answer:
                 stream = model.recite(generate, context.answer)
             async with aclosing(stream) as events:
@@ -272,7 +264,8 @@ class Conversations:
                 await finish(self._keep_reply(context, message, pieces, withheld, failed=True))
         assert end is not None, "a stream ends with its result or an error"
         reply = await finish(self._keep_reply(context, message, pieces, withheld, failed=False))
-        yield Done(reply, context.report(end.cached_tokens), await self._after(conversation))
+        cut = end.reason == "length"
+        yield Done(reply, context.report(end.cached_tokens), await self._after(conversation), cut=cut)
 
     async def _accept(self, call: PostCall) -> tuple[StoredMessage, StoredMessage | None, Withheld | None]:
         """Store the message and hold its secrets for a while; one that is stored already is returned with its reply.

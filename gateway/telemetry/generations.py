@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,7 +11,7 @@ import msgspec
 from gateway.inference.interface import GenerateCall, GenerationEvent
 from gateway.models.prompts import Prompt
 from gateway.store.request_log import GenerationRecord
-from model_host.protocol import Delta, Finished, Message, Started, Thought, ToolDelta
+from model_host.protocol import Delta, Finished, FinishReason, Message, Started, Thought, ToolDelta
 
 # What the host has measured.
 _MEASURED = set(Finished.__struct_fields__) & set(GenerationRecord.__struct_fields__)
@@ -39,6 +40,8 @@ class GenerationRecorder:
         self._pieces: list[str] = []
         self._begun: dict[str, Any] = {}  # what is known of a generation that does not finish
         self.finished: Finished | None = None
+        self._started: float | None = None  # by the clock, and the first text
+        self._first: float | None = None
 
     @property
     def text(self) -> str:
@@ -49,7 +52,9 @@ class GenerationRecorder:
         if isinstance(event, Started):
             names = ("prompt_tokens", "cached_tokens", "queue_seconds")
             self._begun |= {name: getattr(event, name) for name in names}
+            self._started = time.monotonic()
         elif isinstance(event, Delta | Thought):
+            self._first = self._first or time.monotonic()
             if isinstance(event, Delta):
                 self._pieces.append(event.text)
             self._begun["completion_tokens"] = self._begun.get("completion_tokens", 0) + event.tokens
@@ -59,6 +64,24 @@ class GenerationRecorder:
             self._pieces.append(event.arguments)
         elif isinstance(event, Finished):
             self.finished = event
+
+    def end_now(self, reason: FinishReason) -> Finished:
+        """The result of a generation that its reader ended, measured here; it is seen."""
+        now = time.monotonic()
+        first = self._first or now
+        end = Finished(
+            id=self._call.id,
+            reason=reason,
+            prompt_tokens=self._begun.get("prompt_tokens", 0),
+            cached_tokens=self._begun.get("cached_tokens", 0),
+            completion_tokens=self._begun.get("completion_tokens", 0),
+            queue_seconds=self._begun.get("queue_seconds", 0.0),
+            prefill_seconds=first - (self._started or first),
+            decode_seconds=now - first,
+            seed=self._call.sampling.seed or 0,
+        )
+        self.see(end)
+        return end
 
     def record(self, unfinished: str = "") -> GenerationRecord:
         """The record; ``unfinished`` is the finish reason if the generation has not finished."""

@@ -149,10 +149,11 @@ export class Talk {
     turn.pending.lastElementChild.textContent = reason === "reply" ? "Waiting for the reply before it…" : "Waiting for the end of a compaction…";
   }
 
-  done(turn, { message, accepted, budget, compaction, redacted }) {
+  done(turn, { message, accepted, budget, compaction, redacted, finish_reason }) {
     this.unsent = null;
     if (message !== null) this.log.put(message, turn.live.element);
     if (budget !== null) this.showBudget(budget);
+    if (finish_reason === "length") this.note.textContent = "The reply ended at its limit of tokens";
     if (compaction === "queued") this.note.textContent = "Compacting older messages";
     if (redacted.length) this.offerKeeping(accepted, redacted);
     else this.offerReply();

@@ -58,8 +58,8 @@ class Redacted(Struct, frozen=True):
     count: int
 
 
-# The reply (null if none was wanted), the message as it was stored, the size of the prompt, and what
-# was redacted: POST …/keep stores it after all.
+# The reply (null if none was wanted), the message as it was stored, the size of the prompt, what was redacted
+# (POST …/keep stores it after all), and how the reply ended: "length" at a limit, null if it was stored before.
 PostReply: Any = defstruct(
     "PostReply",
     [
@@ -68,6 +68,7 @@ PostReply: Any = defstruct(
         ("budget", BudgetReport | None),
         ("compaction", Literal["none", "queued"]),
         ("redacted", list[Redacted]),
+        ("finish_reason", Literal["stop", "length"] | None),
     ],
     frozen=True,
     module=__name__,
@@ -118,11 +119,11 @@ def _namer() -> Callable[[PostEvent], tuple[str, Any]]:
                 return "accepted", accepted
             case BudgetKnown(report):
                 return "budget", report
-            case Done(message, report, compaction):
+            case Done(message, report, compaction, cut):
                 assert accepted is not None, "a message is accepted before it is answered"
-                return "done", PostReply(
-                    shown(message) if message else None, accepted, report, compaction, redacted
-                )
+                reply = shown(message) if message else None
+                ended = None if report is None else "length" if cut else "stop"
+                return "done", PostReply(reply, accepted, report, compaction, redacted, ended)
             case News(kind, detail):
                 return kind, detail
 

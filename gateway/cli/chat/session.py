@@ -133,6 +133,8 @@ def _show_context(done: dict[str, Any]) -> None:
         parts.append(
             f"{len(no_room)} {'part' if len(no_room) == 1 else 'parts'} left out for lack of room (/context)"
         )
+    if done.get("finish_reason") == "length":
+        parts.append("the reply reached its limit of tokens")
     if done.get("compaction") == "queued":
         parts.append("older messages are compacted now")
     if parts:
