@@ -155,7 +155,9 @@ class ContextBuilder:
         """
         parts, conversation, most = self._parts, call.conversation, call.max_tokens or context.budget.answer
         end = None
-        if call.max_tokens is None and conversation.kind != "code":
+        if call.max_tokens is not None and conversation.kind == "channel":
+            end = ReplyEnd.within(most)
+        elif call.max_tokens is None and conversation.kind != "code":
             health = parts.inference.health()
             end = reply_end(parts.served.current, parts.settings.reply_tokens, health, parts.target_seconds)
         chosen = parts.defaults.reply_temperature

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 from gateway.inference.interface import HostHealth
@@ -30,6 +31,11 @@ class ReplyEnd:
         self.reached = False  # the reply was ended
         self._text = ""
         self._tokens = 0
+
+    @classmethod
+    def within(cls, most: int) -> ReplyEnd:
+        """One that has room to end before a limit of ``most`` tokens."""
+        return cls(math.ceil(most / _MOST))
 
     def take(self, text: str, tokens: int) -> str:
         """Add a piece of the reply. Returns what is shown of it, less than all if the reply ends in it."""

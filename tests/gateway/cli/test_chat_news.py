@@ -240,3 +240,14 @@ def test_facts_tasks_and_summaries_on_the_command_line(
     assert "0 summaries made again in 0 conversations" in hearth("memory", "convert")
     assert "deleted" in group("tasks", "delete", objective)
     assert hearth("tasks") == ""
+
+
+def test_a_reply_that_its_limit_has_ended_is_told(url: str, environment: dict[str, str]) -> None:
+    environment = {**environment, "TERM": "dumb"}
+    for limit, ended in ("3", True), ("4", False):
+        with terminal(environment, "chat", "--new", "--url", url, "--max-tokens", limit) as chat:
+            chat.wait_for(at_prompt)
+            shown = typed(chat, "Hello", " tokens")
+            assert ("the reply reached its limit of tokens" in shown) == ended
+            chat.type("\x04")
+            assert chat.end() == 0

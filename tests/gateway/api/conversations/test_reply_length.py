@@ -57,6 +57,15 @@ async def test_what_the_message_or_the_conversation_asks_for_comes_first(
     assert short["finish_reason"] == "stop"
 
 
+async def test_in_a_channel_a_limit_ends_with_a_sentence(
+    client: Client, inference: ScriptedInference
+) -> None:
+    said = await say(client, await start(client, kind="channel"), "Tell me a story.", max_tokens=200)
+    text = said["message"]["text"]
+    assert text.endswith("on.") and 130 < len(text.split()) < 140 and said["finish_reason"] == "length"
+    assert replies(inference)[-1].max_tokens == 200
+
+
 async def test_a_setting_sets_the_length(settings: Settings, inference: ScriptedInference) -> None:
     async with in_process(changed(settings, "memory", reply_tokens=30), inference) as client:
         name = await start(client)
