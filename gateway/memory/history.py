@@ -131,16 +131,15 @@ class History:
         if room <= 0 or not asked.strip():
             return None
         is_question = _ASKS.search(asked) is not None
-        by_words = await self._database.read(
-            lambda c: ranked(c, within, asked, self._zone, beside=is_question)
-        )
+        zone = time_zone(conversation.time_zone) or self._zone
+        by_words = await self._database.read(lambda c: ranked(c, within, asked, zone, beside=is_question))
         least = LEAST_SHARE if is_question else _LEAST_SHARE_UNASKED
         fitting = [each.seq for each in by_words if each.share >= least and each.weight >= _LEAST_WEIGHT]
         near = await self._near(within, asked, conversation.owner)
         outstanding = self._similar(near[: _outstanding([far for _, far in near])])
         best = [seq for seq, _ in fuse([fitting, outstanding])][:_CANDIDATES]
         quotes = await self._database.read(lambda c: _with_neighbours(c, within, best, asked))
-        return await self._block(quotes, asked, room) if quotes else None
+        return await self._block(quotes, asked, room, zone) if quotes else None
 
     async def _near(self, within: Within, asked: str, owner: str) -> list[tuple[int, float]]:
         """All messages that have vectors and their cosine distance, nearest first."""
@@ -161,8 +160,10 @@ class History:
         farthest = self._queries.max_distance if self._queries is not None else 0.0
         return [seq for seq, far in near if far <= farthest]
 
-    async def _block(self, quotes: Sequence[Said], asked: str, room: int) -> Recalled | None:
-        lines = [_quote(each, asked, self._zone) for each in quotes]
+    async def _block(
+        self, quotes: Sequence[Said], asked: str, room: int, zone: tzinfo | None
+    ) -> Recalled | None:
+        lines = [_quote(each, asked, zone) for each in quotes]
         frame, *counts = await self._inference.count([_OPENING, *lines])
         chosen: list[int] = []
         used = frame

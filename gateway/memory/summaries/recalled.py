@@ -18,7 +18,7 @@ _SHARE = 0.25
 
 async def recalled_summaries(parts: MemoryParts, conversation: Conversation, asked: str) -> Offer:
     """The newest that fit of what later summaries have condensed, in its older words, oldest first."""
-    zone = time_zone(parts.settings.time_zone)
+    zone = time_zone(conversation.time_zone or parts.settings.time_zone)
     period = mentioned_period(asked, datetime.fromtimestamp(parts.clock(), zone).date())
     if period is None:
         return Offer()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator
+from datetime import datetime
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -207,6 +209,18 @@ async def test_other_conversations_with_the_same_people_are_recalled(
         said = await say(client, await start(client, **fields), question)
         assert ("history" in said["budget"]["blocks"]) is recalled
         assert (DENTIST in text_of(replies(inference)[-1])) is recalled
+
+
+async def test_quotes_are_dated_in_the_time_zone_of_the_conversation(
+    client: Client, inference: ScriptedInference
+) -> None:
+    earlier = await start(client)
+    await say(client, earlier, DENTIST, reply=False)
+    [kept] = (await client.get(f"/v1/conversations/{earlier}/messages")).json()["data"]
+    for zone in "Pacific/Kiritimati", "Pacific/Pago_Pago":  # a day apart
+        await say(client, await start(client, time_zone=zone), "What is the name of my dentist?")
+        day = datetime.fromtimestamp(kept["created_at"], ZoneInfo(zone)).date()
+        assert f"- {day} " in text_of(replies(inference)[-1])
 
 
 async def test_redacted_messages_are_not_recalled(client: Client) -> None:
