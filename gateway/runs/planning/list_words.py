@@ -133,6 +133,7 @@ FORMS: tuple[tuple[Op, str], ...] = (
         rf"{TAKE}(?: out| off)? (?P<what>.+?) (?:i (?:have|had|['’]ve) )?(?:scheduled|planned|set)(?: for)?{_DAYS}",
     ),
     ("drop", rf"(?:cancel|remove|delete) (?P<what>.*{_EVENT}.*?)(?: from)?{_DAYS}"),
+    ("drop", r"(?:hủy|huỷ|xóa|xoá|tắt|bỏ) (?:cái )?(?P<what>báo thức|hẹn giờ)(?: của (?:mình|tôi|em))?(?: đi)?"),
     ("drop", rf"(?:xóa|xoá|xoa|bỏ|gạch) (?P<what>.+?) (?:khỏi|khoi|ra khỏi|trong) (?:{LIST_VI})"),
     ("add", rf"{PUT}(?: down| in)? {_ON} {LIST}{_DAYS}?:? {_THING}"),
     ("add", rf"(?:on|to|for|in) {LIST}{_DAYS}?,? (?:please )?{PUT} {_THING}"),

@@ -106,6 +106,10 @@ _SPAN = re.compile(rf"(?:(?:for|of|from|in|after|trong)\s+)?(?P<time>{SPAN})(?:\
 _DAY = re.compile(DAY, re.I)
 
 
+# In English and Vietnamese.
+_NAMES: dict[Kind, tuple[str, str]] = {"alarm": ("alarm", "báo thức"), "timer": ("timer", "hẹn giờ")}
+
+
 class Reminder(Struct, frozen=True, kw_only=True):
     """What is asked for; ``time`` and ``text`` are "" where the words lack them."""
 
@@ -119,8 +123,15 @@ class Reminder(Struct, frozen=True, kw_only=True):
         """Its text, "alarm", or "timer: 10 minutes"."""
         if self.text or self.kind == "reminder":
             return self.text
-        name = {"alarm": ("alarm", "báo thức"), "timer": ("timer", "hẹn giờ")}[self.kind][self.vietnamese]
+        name = _NAMES[self.kind][self.vietnamese]
         return f"{name}: {self.time.removeprefix('in ')}" if self.kind == "timer" else name
+
+
+def in_one_language(text: str) -> str:
+    """``text`` with the English words for an alarm and a timer: one may be set in one language and ended in another."""
+    for english, vietnamese in _NAMES.values():
+        text = re.sub(vietnamese, english, text, flags=re.IGNORECASE)
+    return text
 
 
 def reminder_in(text: str) -> Reminder | None:

@@ -24,7 +24,7 @@ from gateway.memory.learning.entailment import content
 from gateway.memory.planning.budget import time_zone
 from gateway.runs.planning.known import NamedThings
 from gateway.runs.planning.lists import ListRequest, things_in
-from gateway.runs.planning.reminders import Reminder
+from gateway.runs.planning.reminders import Reminder, in_one_language
 from gateway.runs.planning.when import day_meant, moment
 from gateway.runs.requests.told import Language, Question, Said, is_told
 from gateway.runs.requests.understood import Understood, lacks_of_list, lacks_of_reminder, understood
@@ -342,10 +342,10 @@ def _is_same(task: Task, title: str) -> bool:
 
 def _matching(tasks: Sequence[Task], what: str) -> list[Task]:
     """The tasks that words name: those with the most of them; several if they have as many."""
-    words = content(what)
+    words = content(in_one_language(what))
     shares = []
     for task in tasks:
-        own = content(task.title)
+        own = content(in_one_language(task.title))
         both = len(own & words)
         if both and (both == len(words) or both == len(own) or 2 * both > max(len(own), len(words))):
             shares.append((2 * both / (len(own) + len(words)), task))

@@ -167,6 +167,14 @@ async def test_an_alarm_is_taken_off(small: Client) -> None:
     assert run["state"] == "cancelled"
 
 
+async def test_an_alarm_is_taken_off_in_the_other_language(small: Client) -> None:
+    name = await start(small)
+    assert (await told(small, name, "đặt báo thức 6 giờ 15 sáng mai")).startswith("Đã đặt báo thức lúc 06:15")
+    assert await told(small, name, "cancel my alarm") == "Taken off your list: Báo thức"
+    await told(small, name, "set an alarm for 6:15 am")
+    assert await told(small, name, "hủy báo thức") == "Đã bỏ khỏi danh sách: Alarm"
+
+
 async def test_it_is_told_in_vietnamese(small: Client) -> None:
     name = await start(small)
     assert await told(small, name, "thêm mua gạo vào danh sách") == "Đã thêm vào danh sách: Mua gạo"
