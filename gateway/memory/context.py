@@ -158,8 +158,7 @@ class ContextBuilder:
         if call.max_tokens is not None and conversation.kind == "channel":
             end = ReplyEnd.within(most)
         elif call.max_tokens is None and conversation.kind != "code":
-            health = parts.inference.health()
-            end = reply_end(parts.served.current, parts.settings.reply_tokens, health, parts.target_seconds)
+            end = reply_end(parts.served.current, parts.settings.reply_tokens, parts.target_seconds)
         chosen = parts.defaults.reply_temperature
         return GenerateCall(
             id=call.id,

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 import re
+import time
+from collections.abc import Callable
 
-from gateway.inference.interface import HostHealth
 from gateway.models.catalog import ResolvedModel
 
-# Of a reply by a small model: about 110 words, five times its median reply to small talk.
+# Of a reply by a small model: about 110 words.
 SMALL_TOKENS = 160
 # A reply has as many even if they take longer than its time.
-_LEAST_TOKENS = 48
+LEAST_TOKENS = 48
 # A sentence, a line or a list that does not end is cut here.
 _MOST = 1.5
 
@@ -23,12 +24,18 @@ _FENCE = "```"
 
 
 class ReplyEnd:
-    """Ends a streamed reply with the sentence, or the line, in which it gets ``soft`` tokens; code is not divided."""
+    """Ends a streamed reply with the sentence, or the line, in which it gets ``soft`` tokens; code is not divided.
 
-    def __init__(self, soft: int) -> None:
+    So it does in which it has taken ``seconds`` since its first text (0: no limit), if it is not very short.
+    """
+
+    def __init__(self, soft: int, seconds: float = 0.0, clock: Callable[[], float] = time.monotonic) -> None:
         self.soft = soft
         self.most = int(soft * _MOST)
         self.reached = False  # the reply was ended
+        self._seconds = seconds
+        self._clock = clock
+        self._begun: float | None = None
         self._text = ""
         self._tokens = 0
 
@@ -39,8 +46,7 @@ class ReplyEnd:
 
     def take(self, text: str, tokens: int) -> str:
         """Add a piece of the reply. Returns what is shown of it, less than all if the reply ends in it."""
-        begin = len(self._text)
-        late = self._tokens >= self.soft
+        begin, late = len(self._text), self._is_late()
         self._text += text
         self._tokens += tokens
         if not late or self._text.count(_FENCE) % 2:
@@ -51,19 +57,17 @@ class ReplyEnd:
                 return text[: found.end() - begin]
         return text
 
+    def _is_late(self) -> bool:
+        now = self._clock()
+        if self._begun is None:
+            self._begun = now
+        slow = bool(self._seconds) and now - self._begun > self._seconds
+        return self._tokens >= (min(LEAST_TOKENS, self.soft) if slow else self.soft)
 
-def reply_end(model: ResolvedModel, chosen: int, health: HostHealth, seconds: float) -> ReplyEnd | None:
-    """The end of a reply that ``model`` writes now; None if it ends by itself.
 
-    ``chosen`` tokens if any, otherwise what a small model may write, and can within ``seconds`` (0: no limit).
-    """
+def reply_end(model: ResolvedModel, chosen: int, seconds: float) -> ReplyEnd | None:
+    """The end of a reply by ``model``: with ``chosen`` tokens if any, otherwise with what a small model may write
+    within ``seconds``. None if it ends by itself."""
     if chosen:
         return ReplyEnd(chosen)
-    if not model.small:
-        return None
-    tokens = SMALL_TOKENS
-    if health.speed is not None and seconds:
-        shared = health.speed.shared(1 + health.foreground)
-        while tokens > _LEAST_TOKENS and shared.seconds(0, tokens) > seconds:
-            tokens -= 1
-    return ReplyEnd(tokens)
+    return ReplyEnd(SMALL_TOKENS, seconds) if model.small else None

@@ -8,9 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.inference.interface import HostHealth
-from gateway.inference.speed import Speed
-from gateway.memory.answers.length import SMALL_TOKENS, ReplyEnd, reply_end
+from gateway.memory.answers.length import LEAST_TOKENS, SMALL_TOKENS, ReplyEnd, reply_end
 from gateway.models.catalog import ResolvedModel
 
 
@@ -68,16 +66,26 @@ def model(*, small: bool) -> ResolvedModel:
     return ResolvedModel(name="m", path=Path("m"), size_bytes=1, ram_bytes=1, context=4096, small=small)
 
 
-def soft_limit(speed: float | None, *, small: bool = True, chosen: int = 0, busy: int = 0) -> int:
-    known = None if speed is None else Speed(1000.0, speed)
-    end = reply_end(model(small=small), chosen, HostHealth(state="ready", speed=known, foreground=busy), 20.0)
-    return end.soft if end is not None else 0
+def words_at(words_per_second: float, *, small: bool = True, chosen: int = 0) -> int:
+    """Words of a reply that would go on, in sentences of three; 0 if nothing ends it."""
+    now = 0.0
+    end = reply_end(model(small=small), chosen, 20.0)
+    if end is None:
+        return 0
+    end._clock = lambda: now
+    text = ""
+    for _ in range(end.most):
+        for word in "It ", "goes ", "on. ":
+            text += end.take(word, 1)
+            now += 1 / words_per_second
+            if end.reached:
+                return len(text.split())
+    raise AssertionError("it goes on")
 
 
 def test_only_replies_of_small_models_are_ended_and_sooner_on_a_slow_machine() -> None:
-    assert soft_limit(60.0, small=False) == 0
-    assert soft_limit(60.0) == soft_limit(None) == SMALL_TOKENS
-    assert 90 < soft_limit(5.0) < 100, "20 s at 5 tokens a second"
-    assert soft_limit(10.0, busy=1) == soft_limit(5.0), "two requests share the model"
-    assert 40 < soft_limit(0.5) < 60, "a sentence or two"
-    assert soft_limit(0.5, small=False, chosen=300) == 300
+    assert words_at(60.0, small=False) == 0
+    assert SMALL_TOKENS <= words_at(60.0) <= SMALL_TOKENS + 3
+    assert 100 <= words_at(5.0) <= 106, "20 s"
+    assert LEAST_TOKENS <= words_at(0.5) <= LEAST_TOKENS + 3, "a sentence or two, however slow"
+    assert 300 <= words_at(0.5, small=False, chosen=300) <= 303
