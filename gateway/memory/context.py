@@ -102,6 +102,7 @@ class Context(Struct, frozen=True, kw_only=True):
     composition: Composition
     quoted: Sequence[str] = ()  # conversations that the prompt quotes from
     answer: str = ""  # the reply, where it needs no model
+    after: str = ""  # what is told after the reply
 
     @property
     def budget(self) -> ContextBudget:
@@ -269,6 +270,7 @@ class ContextBuilder:
             composition=compose(ingredients, unlimited if compacting else budget),
             quoted=quoted,
             answer=answer,
+            after="" if answer else next((offer.after for offer in offers if offer.after), ""),
         )
 
     async def _with_history(

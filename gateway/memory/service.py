@@ -259,6 +259,9 @@ class Conversations:
                         yield News("reading", reading)
                     elif isinstance(event, Finished):
                         end = event
+            if context.after:
+                pieces.append(f"\n\n{context.after}" if pieces else context.after)
+                yield News("delta", {"text": pieces[-1]})
         finally:
             if end is None and pieces:
                 await finish(self._keep_reply(context, message, pieces, withheld, failed=True))

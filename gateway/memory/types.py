@@ -71,12 +71,13 @@ class Character(Struct, frozen=True, kw_only=True):
 class Offer(Struct, frozen=True):
     """Blocks for a prompt, named ``facts``, ``tasks``, ``recalled`` or ``project``, and what exceeded their budgets.
 
-    ``answer`` replaces the model's reply.
+    ``answer`` replaces the model's reply, ``after`` comes after it.
     """
 
     blocks: list[Block] = []
     left_out: list[LeftOut] = []
     answer: str = ""
+    after: str = ""
 
 
 class BudgetReport(Struct, frozen=True, kw_only=True):

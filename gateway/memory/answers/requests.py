@@ -25,9 +25,18 @@ class Requests:
         """Do what a user's message asks for; the ids of changed tasks, or None if it is no such request."""
         return None
 
-    async def answer(self, conversation: Conversation, asked: str) -> str:
-        """What was done for the last message, or what it lacks; "" if it is no such request."""
-        return ""
+    def note_within(
+        self, connection: apsw.Connection, conversation: Conversation, message: StoredMessage
+    ) -> list[str]:
+        """Set a reminder that a part of a message asks for; the ids of the message's tasks if it does."""
+        return []
+
+    async def answer(self, conversation: Conversation, asked: str) -> tuple[str, bool]:
+        """What was done for the last message, or what it lacks; "" if it is no such request.
+
+        True: only a part of the message is one.
+        """
+        return "", False
 
     def wake(self) -> None:
         """Look for reminders that a stored message has set."""

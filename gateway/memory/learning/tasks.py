@@ -71,9 +71,9 @@ class TaskKeeper:
         offer = await self._todays_offer(conversation, asked)
         if conversation.kind == "channel" or not self._parts.settings.tasks:
             return offer
-        done = await self._parts.requests.answer(conversation, asked)
+        done, in_part = await self._parts.requests.answer(conversation, asked)
         if not done or self._parts.served.current.small:
-            return msgspec.structs.replace(offer, answer=done)
+            return msgspec.structs.replace(offer, **{"after" if in_part else "answer": done})
         text = f"What was just done for the user's message:\n{done}"
         [tokens] = await self._parts.inference.count([text])
         return msgspec.structs.replace(offer, blocks=[*offer.blocks, Block("tasks", tokens, text)])
@@ -141,7 +141,8 @@ class TaskKeeper:
             changed += filter(None, applied)
         except InvalidRequestError as error:  # the day is full
             log.warning("a task was not added", problem=error.message)
-        return changed
+        changed += self._parts.requests.note_within(connection, conversation, message)
+        return list(dict.fromkeys(changed))
 
     async def run(self, job: Job) -> None:
         """Read the unread messages; the changes, the watermark and the end of the job are one transaction."""

@@ -16,24 +16,29 @@ import msgspec
 from msgspec import Struct
 
 from gateway.base.errors import InvalidRequestError
-from gateway.base.redact import redact
 from gateway.config.settings import TaskSettings
 from gateway.memory.answers.questions import in_vietnamese
 from gateway.memory.answers.requests import Requests
-from gateway.memory.learning.entailment import content
 from gateway.memory.planning.budget import time_zone
 from gateway.runs.planning.known import NamedThings
 from gateway.runs.planning.lists import ListRequest, things_in
-from gateway.runs.planning.reminders import Reminder, in_one_language
+from gateway.runs.planning.reminders import Reminder
 from gateway.runs.planning.when import day_meant, moment
+from gateway.runs.requests.listed import ENDED, is_of, is_same, reminder_time, tasks_meant, title_of
 from gateway.runs.requests.told import Language, Question, Said, is_told
-from gateway.runs.requests.understood import Understood, lacks_of_list, lacks_of_reminder, understood
+from gateway.runs.requests.understood import (
+    Understood,
+    lacks_of_list,
+    lacks_of_reminder,
+    reminder_within,
+    understood,
+)
 from gateway.runs.starting import start_run
 from gateway.runs.tool import Toolbox
 from gateway.store.db import Database
 from gateway.store.memory.conversations import Conversation
 from gateway.store.memory.messages import StoredMessage, page_of_messages
-from gateway.store.memory.runs import end_runs, items_of
+from gateway.store.memory.runs import end_runs
 from gateway.store.memory.tasks import (
     NewTask,
     Task,
@@ -47,7 +52,6 @@ from gateway.store.memory.tasks import (
 # Messages that are looked at for what the last one completes.
 _RECENT = 8
 _MOST_SHOWN = 30
-_ENDED = ("done", "cancelled")
 _SOON = timedelta(seconds=2)
 
 
@@ -83,17 +87,31 @@ class ChatRequests(Requests):
                 given.remind(reminder, self._limits, self._tools)
         return [task.id for task in given.changed(message.seq)]
 
-    async def answer(self, conversation: Conversation, asked: str) -> str:
-        def read(connection: apsw.Connection) -> str:
+    def note_within(
+        self, connection: apsw.Connection, conversation: Conversation, message: StoredMessage
+    ) -> list[str]:
+        given = self._given_within(connection, conversation, message)
+        if given is None:
+            return []
+        given.remind(given.found.reminders[0], self._limits, self._tools)
+        return [task.id for task in given.changed(message.seq)]
+
+    async def answer(self, conversation: Conversation, asked: str) -> tuple[str, bool]:
+        def read(connection: apsw.Connection) -> tuple[str, bool]:
             last = next(iter(page_of_messages(connection, conversation.id, limit=1)), None)
             if last is None or last.role != "user" or last.text != asked:
-                return ""
+                return "", False
             given = self._given(connection, conversation, last)
             if given is None:
-                return ""
+                within = self._given_within(connection, conversation, last)
+                return (
+                    ("", False)
+                    if within is None
+                    else (within.told_of_reminder(within.found.reminders[0]), True)
+                )
             told = [given.told_of_list(each) for each in given.found.lists]
             told += [given.told_of_reminder(each) for each in given.found.reminders]
-            return "\n".join(told)
+            return "\n".join(told), False
 
         return await self._database.read(read)
 
@@ -109,8 +127,7 @@ class ChatRequests(Requests):
             for each in before
             if each.role == "user" and not each.failed and each.speaker == message.speaker
         ]
-        zone = time_zone(conversation.time_zone or self._zone)
-        now = datetime.fromtimestamp(message.created_at, zone)
+        now = self._now(conversation, message)
         found = understood([*(each.text for each in spoken), message.text], now)
         if found is None:
             return None
@@ -124,6 +141,28 @@ class ChatRequests(Requests):
             now=now,
             language=Language(in_vietnamese(message.text)),
         )
+
+    def _given_within(
+        self, connection: apsw.Connection, conversation: Conversation, message: StoredMessage
+    ) -> _Given | None:
+        now = self._now(conversation, message)
+        reminder = reminder_within(message.text, now)
+        if reminder is None:
+            return None
+        return _Given(
+            connection=connection,
+            owner=conversation.owner,
+            conversation=conversation.id,
+            seq=message.seq,
+            asked_by=message.seq,
+            found=Understood(reminders=[reminder]),
+            now=now,
+            language=Language(reminder.vietnamese),
+        )
+
+    def _now(self, conversation: Conversation, message: StoredMessage) -> datetime:
+        zone = time_zone(conversation.time_zone or self._zone)
+        return datetime.fromtimestamp(message.created_at, zone)
 
 
 class _Given(Struct, frozen=True, kw_only=True):
@@ -151,25 +190,23 @@ class _Given(Struct, frozen=True, kw_only=True):
             case "add":
                 for title in _titles(request):
                     self._add(title, self._day(request))
-            case "has" if request.adds and not _matching(self._open(request), request.what):
-                self._add(_title(request.what), self._day(request))
+            case "has" if request.adds and not tasks_meant(self._open(request), request.what):
+                self._add(title_of(request.what), self._day(request))
             case "clear":
                 for task in self._open(request, of_day=True):
                     self._end(task, "cancelled")
             case "drop" | "done":
                 for thing in things_in(request.what, short=True):
-                    matching = _matching(self._open(request), thing)
+                    matching = tasks_meant(self._open(request), thing)
                     if len(matching) == 1:
                         self._end(matching[0], "done" if request.op == "done" else "cancelled")
 
     def remind(self, reminder: Reminder, limits: TaskSettings, tools: Toolbox) -> None:
         """Set a reminder that lacks nothing; one that lacks its time is put on the list until then."""
         lacks = lacks_of_reminder(reminder, self.now)
-        title = _title(reminder.says)
+        title = title_of(reminder.says)
         listed = [
-            task
-            for task in (self.changed(self.asked_by) if self.asked_by else [])
-            if task.level == "task" and task.state not in _ENDED and content(task.title) == content(title)
+            task for task in (self.changed(self.asked_by) if self.asked_by else []) if is_of(task, title)
         ]
         if lacks:
             day = day_meant(reminder.time, self.now) if lacks == "clock" else None
@@ -181,7 +218,8 @@ class _Given(Struct, frozen=True, kw_only=True):
         task = listed[0] if listed else self._new(title, at.date(), archetype="model")
         if task is None:
             return
-        moved = {"day": at.date().isoformat(), "message": self.seq, "updated_at": time.time()}
+        new_day = at.date().isoformat()
+        moved = {"title": title, "day": new_day, "message": self.seq, "updated_at": time.time()}
         save_task(self.connection, msgspec.structs.replace(task, **moved))
         plain = reminder.says.replace("{{", "{ {")  # not the result of a step
         line = msgspec.json.encode({"time": at.isoformat(timespec="seconds"), "text": plain}).decode()
@@ -206,8 +244,7 @@ class _Given(Struct, frozen=True, kw_only=True):
             case "add":
                 there = tasks_of_day(self.connection, self.owner, self._day(request).isoformat())
                 kept = [
-                    (title, next((t for t in there if _is_same(t, title)), None))
-                    for title in _titles(request)
+                    (title, next((t for t in there if is_same(t, title)), None)) for title in _titles(request)
                 ]
                 new = [title for title, task in kept if task is not None and task.message == seq]
                 old = [title for title, task in kept if task is not None and task.message != seq]
@@ -215,7 +252,7 @@ class _Given(Struct, frozen=True, kw_only=True):
                 told = [(new, "on_list"), (old, "on_list_already"), (lost, "not_put")]
                 return "\n".join(tell(what, titles) for titles, what in told if titles)  # type: ignore[arg-type]
             case "has":
-                matching = _matching(self._open(request), request.what)
+                matching = tasks_meant(self._open(request), request.what)
                 if request.adds and any(task.message == seq for task in matching):
                     return tell("on_list", [task.title for task in matching])
                 if not matching:
@@ -228,11 +265,11 @@ class _Given(Struct, frozen=True, kw_only=True):
             return tell("off_list", [task.title for task in ended]) if ended else tell("nothing_there")
         told_parts = []
         for thing in things_in(request.what, short=True):
-            if mine := _matching(ended, thing):
+            if mine := tasks_meant(ended, thing):
                 told_parts.append(
                     tell("done" if request.op == "done" else "off_list", [t.title for t in mine])
                 )
-            elif several := _matching(self._open(request), thing):
+            elif several := tasks_meant(self._open(request), thing):
                 told_parts.append(tell("several", [task.title for task in several]))
             else:
                 told_parts.append(tell("not_on_list", [thing]))
@@ -259,12 +296,14 @@ class _Given(Struct, frozen=True, kw_only=True):
         if listed is None:
             return question
         day = language.of_day(listed.day, self.today)
-        return f"{language.said('on_list', day=day, what=_title(reminder.text))}. {question}"
+        return f"{language.said('on_list', day=day, what=title_of(reminder.text))}. {question}"
 
     def _shown_list(self, request: ListRequest, day: str) -> str:
         tasks = self._open(request)
         if request.reminders:
-            timed = [task for task in tasks if self._reminder_time(task) is not None]
+            timed = [
+                task for task in tasks if reminder_time(self.connection, task, self.now.tzinfo) is not None
+            ]
             tasks = timed or tasks
         if not tasks:
             return self.language.said("nothing_there", day=day)
@@ -273,19 +312,12 @@ class _Given(Struct, frozen=True, kw_only=True):
 
     def _shown(self, task: Task, *, dated: bool = True) -> str:
         """A task with the time of its reminder, or else (``dated``) its day, unless that is today."""
-        at = self._reminder_time(task)
+        at = reminder_time(self.connection, task, self.now.tzinfo)
         if at is not None:
             return f"{task.title} ({self.language.at_moment(at, self.now)})"
         is_day = len(task.day) == len("2026-11-20") and self.today.isoformat() not in task.days
         when = self.language.of_day(task.day, self.today).strip() if dated and is_day else ""
         return f"{task.title} ({when.partition(' ')[2]})" if when else task.title
-
-    def _reminder_time(self, task: Task) -> datetime | None:
-        """When the user is reminded of a task, if that is still to come."""
-        for item in items_of(self.connection, task.id, task.owner):
-            if item.tool and item.tool["name"] == "remind_at" and item.state not in _ENDED:
-                return datetime.fromisoformat(item.tool["arguments"]["time"]).astimezone(self.now.tzinfo)
-        return None
 
     def _new(self, title: str, day: date, **fields: Any) -> Task | None:
         """A new task; None if the day is full."""
@@ -306,7 +338,7 @@ class _Given(Struct, frozen=True, kw_only=True):
     def _add(self, title: str, day: date) -> None:
         """Put a task on a day's list, unless an unfinished one of the same words is there."""
         there = tasks_of_day(self.connection, self.owner, day.isoformat())
-        if not any(_is_same(task, title) for task in there):
+        if not any(is_same(task, title) for task in there):
             self._new(title, day)
 
     def _end(self, task: Task, state: str) -> None:
@@ -323,31 +355,8 @@ class _Given(Struct, frozen=True, kw_only=True):
         tasks = tasks_of_day(self.connection, self.owner, day)
         if not request.day and not of_day:
             tasks += open_tasks_besides(self.connection, self.owner, day)
-        return [task for task in tasks if task.level == "task" and task.state not in _ENDED]
-
-
-def _title(text: str) -> str:
-    clean, _ = redact(text.strip())
-    return (clean[:1].upper() + clean[1:])[:300]
+        return [task for task in tasks if task.level == "task" and task.state not in ENDED]
 
 
 def _titles(request: ListRequest) -> list[str]:
-    return [_title(thing) for thing in request.titles]
-
-
-def _is_same(task: Task, title: str) -> bool:
-    unfinished = task.level == "task" and task.state not in _ENDED
-    return unfinished and (content(task.title) or task.title) == (content(title) or title)
-
-
-def _matching(tasks: Sequence[Task], what: str) -> list[Task]:
-    """The tasks that words name: those with the most of them; several if they have as many."""
-    words = content(in_one_language(what))
-    shares = []
-    for task in tasks:
-        own = content(in_one_language(task.title))
-        both = len(own & words)
-        if both and (both == len(words) or both == len(own) or 2 * both > max(len(own), len(words))):
-            shares.append((2 * both / (len(own) + len(words)), task))
-    best = max((share for share, _ in shares), default=0.0)
-    return [task for share, task in shares if share == best]
+    return [title_of(thing) for thing in request.titles]

@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from gateway.base.errors import InvalidRequestError
+from gateway.memory.learning.plain import FILLERS, plain_clauses
 from gateway.runs.planning.beyond import RECURRING
 from gateway.runs.planning.lists import ListRequest, list_requests
 from gateway.runs.planning.reminders import Reminder, reminders_in
@@ -39,6 +40,15 @@ _NO_THING = re.compile(
 )
 
 
+# "…, oh and remind me at 7 to call mum" asks for it beside something else.
+_AND_REMIND = re.compile(
+    r"(?:,|,?\s+oh)\s+(?:(?:oh|also|btw|please)\b[,\s]*)*(?:and|và)\s+"
+    r"(?=(?:also\s+|please\s+)*(?:remind|wake|set an?)\b|(?:nhớ\s+)?nhắc\b)",
+    re.I,
+)
+_FILLER = re.compile(rf"\A\W*(?:(?:{FILLERS}|by the way|one more thing|nhân tiện)\b[\s,:]*)+", re.I)
+
+
 class Understood(Struct, frozen=True, kw_only=True):
     """``completes`` is the index of the message that lacked what this one adds, or -1."""
 
@@ -61,6 +71,8 @@ def understood(texts: Sequence[str], now: datetime) -> Understood | None:
     answer = last.strip(' \t\n.!,"')
     is_answer = "?" not in last and len(answer.split()) <= _MOST_WORDS and not _REFUSED.fullmatch(answer)
     before = understood(earlier, now) if earlier and answer and is_answer else None
+    if before is None and earlier and is_answer and (within := reminder_within(earlier[-1], now)):
+        before = Understood(reminders=[within])
     if before is None or not is_open(before, now):
         return None
     completes = before.completes if before.completes >= 0 else len(earlier) - 1
@@ -69,6 +81,16 @@ def understood(texts: Sequence[str], now: datetime) -> Understood | None:
         return Understood(lists=[request], completes=completes) if request else None
     reminder = _completed(before.reminders[0], answer, repeats=before.repeats)
     return Understood(reminders=[reminder], completes=completes) if reminder else None
+
+
+def reminder_within(text: str, now: datetime) -> Reminder | None:
+    """The one reminder that a clause of a longer message asks for, if it has text and time and comes once."""
+    if len(text) > _LONGEST or RECURRING.search(text):
+        return None
+    clauses = [part for clause in plain_clauses(text, tasks=True) for part in _AND_REMIND.split(clause.text)]
+    found = [each for clause in clauses for each in reminders_in(_FILLER.sub("", clause))]
+    timed = [each for each in found if lacks_of_reminder(each, now) in ("", "clock", "past")]
+    return timed[0] if len(timed) == 1 else None
 
 
 def is_open(found: Understood, now: datetime) -> bool:
