@@ -97,7 +97,8 @@ class Setup:
 
         settings = self.settings.memory
         if not dialogues:
-            settings = msgspec.structs.replace(settings, facts=True, tasks=True)
+            # Fresh summaries learn nothing, and wait until their share of the machine's time is theirs.
+            settings = msgspec.structs.replace(settings, facts=True, tasks=True, fresh_share=0.0)
         async with AsyncExitStack() as stack:
             model = resolve_model(self.settings)
             host = self._host(model)
