@@ -270,7 +270,7 @@ class ContextBuilder:
             composition=compose(ingredients, unlimited if compacting else budget),
             quoted=quoted,
             answer=answer,
-            after="" if answer else next((offer.after for offer in offers if offer.after), ""),
+            after=next((offer.after for offer in offers if offer.after), ""),
         )
 
     async def _with_history(

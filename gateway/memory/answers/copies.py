@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
+import msgspec
+
 from gateway.memory.answers.clock import told_the_time
 from gateway.memory.answers.listed import OPENINGS as LISTS
 from gateway.memory.answers.listed import asks_for_tasks
@@ -39,7 +41,15 @@ def without_recited(messages: Sequence[StoredMessage], told: Callable[[str], boo
         timed = told_the_time(asked.text, reply.text)
         if recites or timed or told(reply.text) or reply.text == UNSPOKEN:
             recited |= {asked.seq, reply.seq}
-    return [message for message in messages if message.seq not in recited]
+    return [_without_aside(message, told) for message in messages if message.seq not in recited]
+
+
+def _without_aside(message: StoredMessage, told: Callable[[str], bool]) -> StoredMessage:
+    """The message without what was told after a reply."""
+    reply, between, aside = message.text.rpartition("\n\n")
+    if message.role != "assistant" or not between or not told(aside):
+        return message
+    return msgspec.structs.replace(message, text=reply)
 
 
 def since_copies(messages: Sequence[StoredMessage]) -> Sequence[StoredMessage]:

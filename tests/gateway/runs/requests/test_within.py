@@ -8,7 +8,7 @@ import pytest
 
 from gateway.config.settings import Settings
 from gateway.runs.requests.understood import reminder_within
-from tests.gateway.api.conftest import Client, in_process
+from tests.gateway.api.conftest import Client, changed, in_process
 from tests.gateway.api.conversations.test_conversations import say, start, text_of
 from tests.gateway.api.scripted import ScriptedInference
 from tests.gateway.runs.conftest import fine
@@ -77,6 +77,20 @@ async def test_an_hour_that_is_not_clear_is_asked_for(small: Client) -> None:
     assert await titles(small) == ["Call mum"]
     assert (await told(small, name, "9:30")).startswith("I will remind you at 09:30 on")
     assert await titles(small, "doing") == ["Call mum"] and await titles(small) == []
+
+
+async def test_a_small_model_does_not_see_what_was_told_after_a_reply(
+    settings: Settings,
+) -> None:
+    inference = ScriptedInference(fine)
+    async with in_process(changed(settings, "model", name="hearth-demo"), inference) as client:
+        name = await start(client)
+        await told(client, name, "I live in Leeds. Remind me tomorrow at 9 to call the vet.")
+        await told(client, name, "It rains.")
+        asked = await told(client, name, "Where do I live?")
+        assert asked == "You told me: “I live in Leeds”"
+    prompt = text_of([call for call in inference.calls if call.lane == "interactive"][-1])
+    assert "I live in Leeds. Remind me" in prompt and "I will remind you" not in prompt
 
 
 async def test_a_larger_model_is_told(settings: Settings) -> None:
