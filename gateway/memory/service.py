@@ -258,10 +258,10 @@ class Conversations:
                         reading = {"done": event.done, "total": event.total, "seconds_left": left}
                         yield News("reading", reading)
                     elif isinstance(event, Finished):
+                        if context.after:
+                            pieces.append(f"\n\n{context.after}" if pieces else context.after)
+                            yield News("delta", {"text": pieces[-1]})
                         end = event
-            if context.after:
-                pieces.append(f"\n\n{context.after}" if pieces else context.after)
-                yield News("delta", {"text": pieces[-1]})
         finally:
             if end is None and pieces:
                 await finish(self._keep_reply(context, message, pieces, withheld, failed=True))
