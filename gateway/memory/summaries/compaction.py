@@ -23,7 +23,6 @@ from gateway.memory.summaries.summarize import (
     SummaryDraft,
     SummaryRejectedError,
     SummarySource,
-    spans,
 )
 from gateway.memory.summaries.variables import with_variables
 from gateway.memory.types import Compaction
@@ -307,7 +306,7 @@ class HistoryCompactor:
     ) -> NewSummary:
         if source.code:
             draft = await self._with_variables(compaction, source, draft, context.budget.floor)
-        first, last, from_time, to_time = spans(source.messages, source.folds)
+        first, last, from_time, to_time = _spans(source.messages, source.folds)
         return NewSummary(
             conversation=context.conversation.id,
             level=compaction.level,
@@ -354,3 +353,11 @@ def _as_read(message: StoredMessage, summaries: Sequence[Summary]) -> StoredMess
             text = "\n".join([summary.text, *summary.pins])
             return msgspec.structs.replace(message, text=text, tokens=summary.tokens)
     return message
+
+
+def _spans(messages: Sequence[StoredMessage], folds: Sequence[Summary]) -> tuple[int, int, float, float]:
+    """First and last ``seq`` of both, and their times."""
+    firsts = [(m.seq, m.created_at) for m in messages] + [(f.first, f.from_time) for f in folds]
+    lasts = [(m.seq, m.created_at) for m in messages] + [(f.last, f.to_time) for f in folds]
+    first, last = min(firsts), max(lasts)
+    return first[0], last[0], first[1], last[1]

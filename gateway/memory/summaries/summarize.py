@@ -158,7 +158,7 @@ class Summarizer:
         self,
         compaction: Compaction,
         source: SummarySource,
-        composition: Composition | None,
+        composition: Composition,
         places: asyncio.Semaphore,
     ) -> SummaryDraft:
         """The summary, in one of the ``places``, or an extract where the model does not write one."""
@@ -170,7 +170,7 @@ class Summarizer:
             return await self.extract(compaction, source)
 
     async def summarize(
-        self, compaction: Compaction, source: SummarySource, composition: Composition | None
+        self, compaction: Compaction, source: SummarySource, composition: Composition
     ) -> SummaryDraft:
         """The summary of ``source``. Raises SummaryRejectedError, and what the inference raises."""
         small = self._small(compaction, source)
@@ -220,7 +220,7 @@ class Summarizer:
         self,
         compaction: Compaction,
         source: SummarySource,
-        composition: Composition | None,
+        composition: Composition,
         words: int,
         attempt: int,
     ) -> tuple[Prompt, str, bool]:
@@ -242,14 +242,10 @@ class Summarizer:
         return self._prompts.get(_PROMPTS.get(compaction.level, default))
 
     def _in_place(
-        self,
-        compaction: Compaction,
-        source: SummarySource,
-        composition: Composition | None,
-        filled: Filled,
+        self, compaction: Compaction, source: SummarySource, composition: Composition, filled: Filled
     ) -> list[Message] | None:
         """The conversation's prompt followed by the instruction; None when that prompt is not the source."""
-        if composition is None or compaction.level == "message":
+        if compaction.level == "message":
             return None
         last = 0  # a source of summaries alone: they precede the first message
         if source.spoken:
@@ -402,11 +398,3 @@ def _letters(source: SummarySource) -> float:
 def _cost(text: str, letters: float) -> int:
     """Estimated tokens of a text; counting each line with the model would be slow."""
     return int(len(text) / letters) + 2
-
-
-def spans(messages: Sequence[StoredMessage], folds: Sequence[Summary]) -> tuple[int, int, float, float]:
-    """First and last ``seq`` of both, and their times."""
-    firsts = [(m.seq, m.created_at) for m in messages] + [(f.first, f.from_time) for f in folds]
-    lasts = [(m.seq, m.created_at) for m in messages] + [(f.last, f.to_time) for f in folds]
-    first, last = min(firsts), max(lasts)
-    return first[0], last[0], first[1], last[1]

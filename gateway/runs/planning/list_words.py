@@ -67,103 +67,76 @@ _FROM = r"(?:from|off|off of|out of|on|in)"
 _ON = r"(?:on|onto|to|in|into)(?: to)?"
 _SET = r"(?:do i have|have i(?: got)?|is there|are there|did i(?: (?:ask for|request|make|create|add|have))?)"
 
-FORMS: tuple[tuple[Op, str], ...] = (
-    (
-        "clear",
+FORMS: dict[Op, tuple[str, ...]] = {
+    "clear": (
         r"(?:clear|empty|wipe|erase|delete|remove|cancel|reset|blank|flush|clean|trash)(?: out| off)? "
         rf"{LIST}{_DAYS}?",
-    ),
-    ("clear", rf"{TAKE}(?: out| off)? {_ALL} {_FROM} {LIST}{_DAYS}?"),
-    ("clear", rf"empty(?: out)? {_ALL} {_FROM} {LIST}{_DAYS}?"),
-    (
-        "clear",
+        rf"{TAKE}(?: out| off)? {_ALL} {_FROM} {LIST}{_DAYS}?",
+        rf"empty(?: out)? {_ALL} {_FROM} {LIST}{_DAYS}?",
         rf"{TAKE}(?: out| off)? (?:all|any|every)(?: (?:of|my|the))* (?:calendar )?"
         rf"{_THINGS}{_DAYS}(?: {_FROM} {LIST})?",
+        rf"make {LIST} (?:blank|empty|clear)",
+        rf"(?:xóa|xoá|xoa) (?:hết|sạch|tất cả|toàn bộ)(?: (?:việc|mọi thứ))?(?: (?:trong|khỏi))? (?:{LIST_VI})",
     ),
-    ("clear", rf"make {LIST} (?:blank|empty|clear)"),
-    ("clear", rf"(?:xóa|xoá|xoa) (?:hết|sạch|tất cả|toàn bộ)(?: (?:việc|mọi thứ))?(?: (?:trong|khỏi))? (?:{LIST_VI})"),
-    (
-        "has",
+    "has": (
         r"(?:(?:check|see|look|tell me|let me know|confirm|make sure|i need to know|i want to know)"
         r"(?: (?:on )?(?:my|the) .*?list)? ?(?:if|whether|that|to see (?:if|whether)) |is |are |will |does |"
         r"do i (?:already )?have |have i(?: got)? |did i (?:remember to |forget to )?"
         r"(?:put|add|write|have|include|jot down|list|create|mark|note|set) )"
         rf"(?:there )?(?P<what>.+?)(?: is| are| be)?(?: already)?(?: listed| included| noted)? {_ON} {LIST}{_DAYS}?"
         r"(?P<add>(?:,| and)? .*\badd\b.*)?",
-    ),
-    (
-        "has",
         rf"(?:check|look at|look on|search) {LIST} (?:to see (?:if|whether)|and see if|and tell me if|for|if) "
         r"(?P<what>.+?)(?: (?:is|are) (?:on|in) (?:it|there))?",
-    ),
-    ("has", rf"(?:on|in) {LIST}{_DAYS}?,? {_SET} (?:(?:have|put|add|got|any) )*(?P<what>.+)"),
-    (
-        "has",
+        rf"(?:on|in) {LIST}{_DAYS}?,? {_SET} (?:(?:have|put|add|got|any) )*(?P<what>.+)",
         rf"(?:(?:check|see|tell me) (?:if|whether) |does |do ){LIST} (?:already )?"
         r"(?:has|have|includes?|contains?|consists? of|lists?|shows?|says?) "
         rf"(?P<what>.+?)(?: (?:noted )?(?:on|in) it)?{_DAYS}?",
-    ),
-    (
-        "has",
         rf"{_SET} (?:set(?: up)? )?(?:an?|any|the) (?:reminder|alarm|task|item|entry)s?(?: set)?(?: {_ON} {LIST})? "
         r"(?:for|about|to|of|related to) (?P<what>.+)",
     ),
-    (
-        "drop",
-        r"(?:cancel|delete|remove|stop|turn off|disable|kill|end|clear|drop) (?:my |the |that )?"
-        r"(?P<what>(?:[\w:]+ ){0,3}?(?:alarm|timer)|reminder (?:for|to|about|of) .+)",
-    ),
-    ("done", rf"(?:cross|check|tick|mark) off (?P<what>.+?)(?: {_FROM} {LIST})?"),
-    ("done", rf"(?:check|tick) (?P<what>(?!to |if |whether |how ).+?) off(?: (?:(?:of|on|from) )?{LIST})?"),
-    ("done", rf"mark (?P<what>.+?) (?:as )?(?:done|complete|completed|finished)(?: {_FROM} {LIST})?"),
-    (
-        "done",
+    "done": (
+        rf"(?:cross|check|tick|mark) off (?P<what>.+?)(?: {_FROM} {LIST})?",
+        rf"(?:check|tick) (?P<what>(?!to |if |whether |how ).+?) off(?: (?:(?:of|on|from) )?{LIST})?",
+        rf"mark (?P<what>.+?) (?:as )?(?:done|complete|completed|finished)(?: {_FROM} {LIST})?",
         r"i(?:['’]ve| have)? (?:just )?(?:finished|did|done|completed) (?P<what>.+?),? (?:(?:so|and|please|you can) )*"
         rf"(?:cross|check|take|tick|mark) (?:it|that|this) off(?: (?:(?:of|from) )?{LIST})?",
     ),
-    (
-        "drop",
+    "drop": (
+        r"(?:cancel|delete|remove|stop|turn off|disable|kill|end|clear|drop) (?:my |the |that )?"
+        r"(?P<what>(?:[\w:]+ ){0,3}?(?:alarm|timer)|reminder (?:for|to|about|of) .+)",
         rf"{TAKE}(?: out| off)? (?P<what>.+?)(?: out| off)? {_FROM} {LIST}{_DAYS}?(?: for .+)?",
-    ),
-    ("drop", rf"{TAKE}(?: out| off)? {_FROM} {LIST} (?P<what>.+?){_DAYS}?"),
-    ("drop", rf"(?:(?:on|from|in) |update ){LIST}{_DAYS}?,? {TAKE}(?: off| out)? (?P<what>.+?)"),
-    ("drop", rf"(?:get|have) (?P<what>.+?) (?:removed|deleted|taken|crossed)(?: off| out)? (?:from|off|of) {LIST}"),
-    (
-        "drop",
+        rf"{TAKE}(?: out| off)? {_FROM} {LIST} (?P<what>.+?){_DAYS}?",
+        rf"(?:(?:on|from|in) |update ){LIST}{_DAYS}?,? {TAKE}(?: off| out)? (?P<what>.+?)",
+        rf"(?:get|have) (?P<what>.+?) (?:removed|deleted|taken|crossed)(?: off| out)? (?:from|off|of) {LIST}",
         rf"{TAKE}(?: out| off)? (?P<what>.+?) (?:i (?:have|had|['’]ve) )?(?:scheduled|planned|set)(?: for)?{_DAYS}",
+        rf"(?:cancel|remove|delete) (?P<what>.*{_EVENT}.*?)(?: from)?{_DAYS}",
+        r"(?:hủy|huỷ|xóa|xoá|tắt|bỏ) (?:cái )?(?P<what>báo thức|hẹn giờ)(?: của (?:mình|tôi|em))?(?: đi)?",
+        rf"(?:xóa|xoá|xoa|bỏ|gạch) (?P<what>.+?) (?:khỏi|khoi|ra khỏi|trong) (?:{LIST_VI})",
     ),
-    ("drop", rf"(?:cancel|remove|delete) (?P<what>.*{_EVENT}.*?)(?: from)?{_DAYS}"),
-    ("drop", r"(?:hủy|huỷ|xóa|xoá|tắt|bỏ) (?:cái )?(?P<what>báo thức|hẹn giờ)(?: của (?:mình|tôi|em))?(?: đi)?"),
-    ("drop", rf"(?:xóa|xoá|xoa|bỏ|gạch) (?P<what>.+?) (?:khỏi|khoi|ra khỏi|trong) (?:{LIST_VI})"),
-    ("add", rf"{PUT}(?: down| in)? {_ON} {LIST}{_DAYS}?:? {_THING}"),
-    ("add", rf"(?:on|to|for|in) {LIST}{_DAYS}?,? (?:please )?{PUT} {_THING}"),
-    (
-        "add",
+    "add": (
+        rf"{PUT}(?: down| in)? {_ON} {LIST}{_DAYS}?:? {_THING}",
+        rf"(?:on|to|for|in) {LIST}{_DAYS}?,? (?:please )?{PUT} {_THING}",
         rf"{PUT}(?: down| in)? an? (?:item|entry|event) {_ON} {LIST} (?:that|for|to) (?:i (?:need|have) to )?{_THING}",
-    ),
-    ("add", rf"{PUT}(?: down| in)? {_THING}(?: down)? {_ON} {LIST}{_DAYS}?"),
-    (
-        "add",
+        rf"{PUT}(?: down| in)? {_THING}(?: down)? {_ON} {LIST}{_DAYS}?",
         r"i(?: (?:need(?: to)?(?: (?:do|get|buy))?|ran out of|(?:have|want) to(?: (?:get|buy|do))?)|"
         r" have no| do(?: not|n['’]t) have any(?: more)?|['’]d like(?: to(?: (?:get|buy|do))?)?|"
         r"['’]m (?:all )?out of| am out of) "
         rf"{_THING}(?: while .+)?(?:,? (?:so|and)|[;,]) (?:(?:will|can|could) you )?(?:please )?(?:add|put) "
         rf"(?:it|that|them|those|some) {_ON} {LIST}",
-    ),
-    (
-        "add",
         rf"{_THING}(?: (?:needs? to be|to be|should be|must be|has to be))? (?:put|added|placed|written|included) "
         rf"{_ON} {LIST}{_DAYS}?",
+        rf"{_THING} (?:needs? to|should|must|has to) be {_ON} {LIST}{_DAYS}?",
+        rf"make sure (?:that )?{_THING} (?:is|are) {_ON} {LIST}{_DAYS}?",
+        rf"{LIST} (?:should|must|needs to) have {_THING} on it",
+        rf"{_NEED}(?!to |you ){_THING} {_ON} {LIST}{_DAYS}?",
+        rf"add {_THING} (?:(?:at|for) [\w:]+(?: ?[ap]m)? )?(?:for|on)(?P<whole>{_DAYS}(?: at .+)?)",
+        rf"{_PUT_VI} (?P<what>.+?) (?:vào|vô|lên|vao|vo|trong) (?:{LIST_VI})(?: (?:cho |ngày )?(?P<day>{DAY}))?",
+        rf"{_PUT_VI} (?:vào|vô|vao|vo) (?:{LIST_VI})\s*:? (?P<what>.+)",
     ),
-    ("add", rf"{_THING} (?:needs? to|should|must|has to) be {_ON} {LIST}{_DAYS}?"),
-    ("add", rf"make sure (?:that )?{_THING} (?:is|are) {_ON} {LIST}{_DAYS}?"),
-    ("add", rf"{LIST} (?:should|must|needs to) have {_THING} on it"),
-    ("add", rf"{_NEED}(?!to |you ){_THING} {_ON} {LIST}{_DAYS}?"),
-    ("add", rf"add {_THING} (?:(?:at|for) [\w:]+(?: ?[ap]m)? )?(?:for|on)(?P<whole>{_DAYS}(?: at .+)?)"),
-    ("add", rf"{_PUT_VI} (?P<what>.+?) (?:vào|vô|lên|vao|vo|trong) (?:{LIST_VI})(?: (?:cho |ngày )?(?P<day>{DAY}))?"),
-    ("add", rf"{_PUT_VI} (?:vào|vô|vao|vo) (?:{LIST_VI})\s*:? (?P<what>.+)"),
-)  # fmt: skip
-PATTERNS = tuple((op, re.compile(words + _END, re.I | re.S)) for op, words in FORMS)
+}  # fmt: skip
+PATTERNS = tuple(
+    (op, re.compile(words + _END, re.I | re.S)) for op, forms in FORMS.items() for words in forms
+)
 LISTED = re.compile(LIST, re.I)
 # Everything that a question for the list may have beside the list and a day.
 SHOWN = re.compile(

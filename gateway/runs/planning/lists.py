@@ -18,7 +18,7 @@ from gateway.runs.planning.list_words import (
     TAKE,
     Op,
 )
-from gateway.runs.planning.reminders import POLITE_END, WISH
+from gateway.runs.planning.reminders import WISH
 
 _DAY = re.compile(rf"\b(?:(?:for|on|of) )?(?P<day>(?:{SOME_DAY})(?:,? \d{{4}})?)\b", re.I)
 _OF_YOU = re.compile(
@@ -35,6 +35,10 @@ _PARTS = re.compile(
 )
 _ITEMS = re.compile(r"\s*,\s*(?:and |và )?|\s+(?:and|và|với|&)\s+", re.I)
 _FEW_WORDS = 3
+_POLITE = re.compile(
+    r"(?:[\s,.!?]+(?:please|pls|plz|thanks|thank you|thx|for me|will you|nhé|nha|ạ|với|giùm|giúp))*[\s,.!?]*$",
+    re.I,
+)
 _SENTENCES = re.compile(r"[;!?]|\.\s")
 _VAGUE = re.compile(
     r"(?:it|that|this|them|these|those|something|some ?things?|one|"
@@ -100,7 +104,7 @@ def things_in(what: str, *, short: bool) -> list[str]:
 
 
 def _polite_only(text: str) -> str:
-    return POLITE_END.sub("", " ".join(text.split()).strip())
+    return _POLITE.sub("", " ".join(text.split()).strip())
 
 
 def _bare(text: str) -> str:

@@ -32,7 +32,7 @@ WISH = re.compile(
     r"hãy|làm ơn|vui lòng|giúp (?:tôi|mình|em|anh|chị)|nhờ)\b[\s,]*)+",
     re.I,
 )
-POLITE_END = re.compile(
+_POLITE_END = re.compile(
     r"(?:[\s,.!?]+(?:please|pls|plz|thanks|thank you|thx|for me|will you|would you|can you|ok|okay|"
     r"(?<!from )(?:right )?now|"
     r"nhé|nha|ạ|với|(?:giùm|dùm|hộ|giúp)(?: (?:tôi|mình))?))*[\s.,!?\"]*$",
@@ -42,55 +42,40 @@ _ME_VI = r"(?:tôi|mình|tui|em|anh|chị|toi|minh)"
 # "Remind me of the date", "remind me what we said": not of something to do.
 _QUESTION = r"(?:what|who|whose|when|where|which|why|how|if|whether)\b"
 _ABOUT = r"(?:\s*,?\s*(?:to|that|about|of|for|:|là|rằng|việc)\s+|\s*:\s*|\s+(?=\S))"
-_FORMS: tuple[tuple[Kind, str], ...] = (
-    (
-        "timer",
+_FORMS: dict[Kind, tuple[str, ...]] = {
+    "timer": (
         rf"{_MAKE}(?:(?:an?|the|my|another|new)\s+)*(?:timers?|countdown)"
         r"(?:\s+(?:to be|be|that is|that['’]s|set|to go off|going|started|on|exactly|please))*"
         r"(?:\s+(?:for|to|called|named)(?:\s+(?P<text>.+))?)?",
-    ),
-    ("timer", r"(?:(?:start|begin|do)(?:\s+an?)?\s+)?(?:counting|count)(?:\s+me)?\s*down"),
-    (
-        "timer",
+        r"(?:(?:start|begin|do)(?:\s+an?)?\s+)?(?:counting|count)(?:\s+me)?\s*down",
         r"(?:tell|notify|alert) me (?:when|after|once)(?:\s+(?:have|has|is|are)\s+(?:passed|over|up|gone))",
+        r"let me know",
+        r"(?:hẹn giờ|bấm giờ|đếm ngược)",
     ),
-    ("timer", r"let me know"),
-    ("timer", r"(?:hẹn giờ|bấm giờ|đếm ngược)"),
-    (
-        "alarm",
+    "alarm": (
         rf"{_MAKE}(?:(?:an?|the|my|another|new|two|both)\s+)*alarms?(?:\s+clock)?"
         r"(?:\s+(?:is|to be|be|set|on|up|for|to|go(?:es)? off|goes|ring|sound|wake me(?: up)?|please))*"
         r"(?:\s+(?:for|to|called|named|labell?ed|about)\s+(?P<text>.+))?",
+        r"(?:wake|get) me(?:\s+up)?(?:\s+(?:for|to|so)\s+(?P<text>.+))?|help me (?:to )?get up",
+        r"(?:wake|get|help) me(?:\s+(?:wake\s+)?up)? with an alarm",
+        r"be woken(?: up)?|ring (?:me|my phone)",
+        rf"(?:đặt |cài |hẹn )?báo thức|(?:đánh thức|gọi) {_ME_VI} dậy",
     ),
-    ("alarm", r"(?:wake|get) me(?:\s+up)?(?:\s+(?:for|to|so)\s+(?P<text>.+))?|help me (?:to )?get up"),
-    ("alarm", r"(?:wake|get|help) me(?:\s+(?:wake\s+)?up)? with an alarm"),
-    ("alarm", r"be woken(?: up)?|ring (?:me|my phone)"),
-    ("alarm", rf"(?:đặt |cài |hẹn )?báo thức|(?:đánh thức|gọi) {_ME_VI} dậy"),
-    (
-        "reminder",
+    "reminder": (
         rf"{_MAKE}(?:(?:an?|the|my|another|new|one)\s+)*reminders?(?:\s+(?:alarm|set|up|on|in|made|please|for me))*"
         rf"(?:{_ABOUT}(?P<text>.+))?",
-    ),
-    ("reminder", rf"(?:remind|ping|nudge|alert) me(?: of it)?(?:{_ABOUT}(?!{_QUESTION})(?P<text>.+))?"),
-    ("reminder", r"help me (?:to )?remember to (?P<text>.+)"),
-    (
-        "reminder",
+        rf"(?:remind|ping|nudge|alert) me(?: of it)?(?:{_ABOUT}(?!{_QUESTION})(?P<text>.+))?",
+        r"help me (?:to )?remember to (?P<text>.+)",
         rf"(?:i )?(?:don['’]?t|do not|dont) (?:let me|want to|wanna) forget(?:{_ABOUT}(?P<text>.+))?",
-    ),
-    ("reminder", r"tell me to (?P<text>.+)"),
-    ("reminder", rf"be (?:reminded|notified)(?:{_ABOUT}(?P<text>.+))?"),
-    (
-        "reminder",
+        r"tell me to (?P<text>.+)",
+        rf"be (?:reminded|notified)(?:{_ABOUT}(?P<text>.+))?",
         r"(?:(?:to|that|(?:i\s+)?(?:need|have|got|must)(?:\s+to)?)\s+)?(?!(?:do|don['’]?t|not|never|you|he|she|they|it|this|that|who|what|why|how|when)\b)"
         r"(?P<text>.+?),?\s+(?:(?:so|and)\s+)?(?:(?:please|pls|can you)\s+)*(?:remind me|ping me)"
         r"(?:\s+(?:about|of|to do) (?:it|that))?",
-    ),
-    (
-        "reminder",
         rf"(?:nhắc|nho nhac|nhac)(?:\s+nhở)?\s+{_ME_VI}(?:\s+(?:là|phải|nhớ|việc))*(?:\s+(?P<text>.+))?",
     ),
-)
-_WORDINGS = tuple((kind, re.compile(words, re.I | re.S)) for kind, words in _FORMS)
+}
+_WORDINGS = tuple((kind, re.compile(words, re.I | re.S)) for kind, forms in _FORMS.items() for words in forms)
 # Nothing to be reminded of.
 _VAGUE = re.compile(
     r"(?:(?:to|about|of|for)\s+)?(?:it|that|this|something(?: (?:later|for me))?|some ?things?|me|us|myself|again|"
@@ -234,7 +219,7 @@ _MORNING = re.compile(r"(?:.*\s)?(?:at\s+)?(?:[4-9]|1[01]|four|five|six|seven|ei
 
 
 def _plain(text: str) -> str:
-    said = _PAST_HOUR.sub(_in_digits, POLITE_END.sub("", " ".join(text.split()).strip(' "“”')))
+    said = _PAST_HOUR.sub(_in_digits, _POLITE_END.sub("", " ".join(text.split()).strip(' "“”')))
     wish = WISH.match(said)
     return said[wish.end() :].strip() if wish and wish.end() < len(said) else said
 
