@@ -5,22 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from gateway.evaluation import report
 from gateway.evaluation.measures import changes
-from gateway.evaluation.report import (
-    Run,
-    Table,
-    between,
-    cell,
-    costs,
-    differences,
-    label,
-    single,
-    summary,
-)  # fmt: skip
 from gateway.evaluation.score import Row
 
 
-def compare(before: Run, after: Run) -> dict[str, Any]:
+def compare(before: report.Run, after: report.Run) -> dict[str, Any]:
     """Compare summaries and outcomes of two runs.
 
     Changes of measures have a 95 % interval (paired bootstrap), the changed outcomes a two-sided sign test. Questions
@@ -34,9 +24,9 @@ def compare(before: Run, after: Run) -> dict[str, Any]:
     worse = [name for name in both if first[name].right and not second[name].right]
     return {
         "models": [before.model, after.model],
-        "differ_in": differences(before, after),
+        "differ_in": report.differences(before, after),
         "questions": len(both),
-        "summaries": [summary(rows[0]), summary(rows[1])],
+        "summaries": [report.summary(rows[0]), report.summary(rows[1])],
         "changes": changes(*rows),
         "better": [_change(first[name], second[name]) for name in better],
         "worse": [_change(first[name], second[name]) for name in worse],
@@ -44,20 +34,20 @@ def compare(before: Run, after: Run) -> dict[str, Any]:
     }
 
 
-def comparison_table(compared: dict[str, Any]) -> Table:
+def comparison_table(compared: dict[str, Any]) -> report.Table:
     """Show both runs side by side, with what either run has and a dash where the other one has nothing."""
-    known = [single(summed) | costs(summed) for summed in compared["summaries"]]
+    known = [report.single(summed) | report.costs(summed) for summed in compared["summaries"]]
     rows = [
         ["measure", *(model or "retrieval alone" for model in compared["models"]), "change", "95 % interval"]
     ]
     for name in dict.fromkeys([*known[0], *known[1]]):
         change, *interval = compared["changes"].get(name, (None,))
         rows.append(
-            [label(name)]
-            + [cell(each.get(name)) for each in known]
+            [report.label(name)]
+            + [report.cell(each.get(name)) for each in known]
             + [
                 "" if change is None else f"{change:+.3f}",
-                between((interval[0], interval[1])) if interval else "",
+                report.between((interval[0], interval[1])) if interval else "",
             ]
         )
     return rows

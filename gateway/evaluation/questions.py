@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
@@ -13,7 +13,8 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, Struct
 
-from gateway.base.errors import ConfigurationError
+from gateway.base.errors import ConfigurationError, NotFoundError
+from gateway.wiki.source import WikiSource
 
 Fact = Annotated[list[str], Meta(min_length=1)]
 
@@ -67,6 +68,28 @@ def load_questions(path: Path) -> list[Question]:
                 f"the question `{question.id}` in {path} needs both `pages` and `facts`, or neither"
             )
     return questions
+
+
+async def problems(wiki: WikiSource, questions: Sequence[Question]) -> list[str]:
+    """Describe every error of a set: pages that the wiki lacks, facts that are on none of the expected pages."""
+    found: list[str] = []
+    for question in questions:
+        texts: list[str] = []
+        for title in question.pages:
+            try:
+                page = await wiki.fetch(title)
+            except NotFoundError:
+                found.append(f"{question.id}: the wiki has no page `{title}`")
+                continue
+            if page.title != title:
+                found.append(f"{question.id}: `{title}` is a redirect; name its page `{page.title}`")
+            texts.append("\n".join([page.title, *(f"{s.heading}\n{s.text}" for s in page.sections)]))
+        found += [
+            f"{question.id}: `{fact[0]}` is on none of its pages"
+            for fact in question.facts
+            if not any(has_fact(text, fact) for text in texts)
+        ]
+    return found
 
 
 def set_name(path: Path) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 
 import apsw
@@ -123,27 +124,20 @@ class Context(Struct, frozen=True, kw_only=True):
         )
 
 
+@dataclass(frozen=True)
 class ContextBuilder:
     """Builds contexts. Counting tokens loads the model."""
 
-    def __init__(
-        self,
-        parts: MemoryParts,
-        character: CharacterSource,
-        sources: Sequence[BlockSource],
-        history: History,
-        project: BlockSource,
-    ) -> None:
-        self._parts = parts
-        self._character = character
-        self._sources = sources
-        self._history = history
-        self._project = project
-        self._turn_tokens: dict[str, int] = {}  # by the model's fingerprint
+    parts: MemoryParts
+    character: CharacterSource
+    sources: Sequence[BlockSource]
+    history: History
+    project: BlockSource
+    turn_tokens: dict[str, int] = field(default_factory=dict)  # by the model's fingerprint
 
     def core_prompt(self) -> Prompt:
         """The template that opens every conversation."""
-        return self._parts.prompts.get("chat_core")
+        return self.parts.prompts.get("chat_core")
 
     def core_text(self, instructions: str) -> str:
         [core] = self.core_prompt().render(instructions=instructions)
@@ -154,7 +148,7 @@ class ContextBuilder:
 
         The sampling is the core prompt's, or the model's ``reply_temperature`` without penalties if it has one.
         """
-        parts, conversation, most = self._parts, call.conversation, call.max_tokens or context.budget.answer
+        parts, conversation, most = self.parts, call.conversation, call.max_tokens or context.budget.answer
         end = None
         if call.max_tokens is not None and conversation.kind == "channel":
             end = ReplyEnd.within(most)
@@ -178,7 +172,7 @@ class ContextBuilder:
 
         Raises PromptTooLongError, except when ``compacting``, which makes the prompt fit.
         """
-        parts = self._parts
+        parts = self.parts
         at_least = parts.settings.verbatim_messages if conversation.policy == "ceiling" else 0
         budget = await parts.budget()
         messages, summaries = await parts.database.read(
@@ -190,9 +184,9 @@ class ContextBuilder:
         small = parts.served.current.small and not compacting
         told = without_recited(messages, parts.requests.told) if small else messages
         spoken = since_copies(told) if small and conversation.kind == "chat" else told
-        offers = [await source(conversation, asked) for source in self._sources]
+        offers = [await source(conversation, asked) for source in self.sources]
         extra = [block for offer in offers for block in offer.blocks]
-        character = await self._character(parts, conversation)
+        character = await self.character(parts, conversation)
         reflected = [summary for summary in summaries if summary.seq in character.reflected]
         summaries = [summary for summary in summaries if summary.seq not in character.reflected]
         core_text = self.core_text(conversation.instructions)
@@ -227,7 +221,7 @@ class ContextBuilder:
         quoted: Sequence[str] = ()
         answer = ""
         if not compacting:  # what is recalled for one message must not cause a compaction
-            code = await self._project(conversation, asked)
+            code = await self.project(conversation, asked)
             left_out = [*ingredients.left_out, *code.left_out]
             answer = next((offer.answer for offer in (code, *offers) if offer.answer), "")
             if not answer and conversation.kind == "chat":
@@ -281,14 +275,14 @@ class ContextBuilder:
             budget.limit // _HISTORY_SHARE, budget.limit - compose(ingredients, budget).total - _SEPARATOR
         )
         shown = _shown(verbatim(ingredients.messages, ingredients.verbatim), ingredients.summaries)
-        quotes = await self._history.recall(conversation, asked, shown, room)
+        quotes = await self.history.recall(conversation, asked, shown, room)
         if quotes is None:
             return ingredients, ()
         return msgspec.structs.replace(ingredients, history=quotes.block), quotes.sources
 
     def _within_time(self, ingredients: Ingredients, budget: ContextBudget) -> Ingredients:
         """Leave out of a conversation's first prompt, which is in no cache, what cannot be read in time."""
-        speed, target = self._parts.inference.health().speed, self._parts.target_seconds
+        speed, target = self.parts.inference.health().speed, self.parts.target_seconds
         if speed is None or not target:
             return ingredients
         why = f"no time: at {speed.reading:,.0f} tokens/s a first prompt with it takes over {target:g} s"
@@ -298,31 +292,31 @@ class ContextBuilder:
         self, conversation: Conversation, messages: list[StoredMessage]
     ) -> list[StoredMessage]:
         """Count imported lines, which have no token counts, and all lines after a change of the model."""
-        changed = {conversation.model, conversation.counted_by} != {self._parts.model_name}
+        changed = {conversation.model, conversation.counted_by} != {self.parts.model_name}
         missing = [message for message in messages if message.tokens < 0 or (changed and not message.failed)]
         if not missing and not changed:
             return messages
-        counts = await self._parts.inference.count([line_text(m.role, m.speaker, m.text) for m in missing])
+        counts = await self.parts.inference.count([line_text(m.role, m.speaker, m.text) for m in missing])
         known = {message.seq: count for message, count in zip(missing, counts, strict=True)}
 
         def store(connection: apsw.Connection) -> None:
             set_tokens(connection, known)
-            set_model(connection, conversation.id, self._parts.model_name)
+            set_model(connection, conversation.id, self.parts.model_name)
 
-        await self._parts.database.write(store)
+        await self.parts.database.write(store)
         return [msgspec.structs.replace(m, tokens=known.get(m.seq, m.tokens)) for m in messages]
 
     async def _turn(self) -> int:
         """Tokens that the chat template adds to a turn, measured once per model."""
-        inference = self._parts.inference
+        inference = self.parts.inference
         fingerprint = (await inference.model_info()).fingerprint
-        if fingerprint not in self._turn_tokens:
+        if fingerprint not in self.turn_tokens:
             short = [Message("user", "a")]
             long = [Message("user", "a"), Message("assistant", "a"), Message("user", "a")]
             difference = await inference.count_prompt(long) - await inference.count_prompt(short)
             [letter] = await inference.count(["a"])
-            self._turn_tokens[fingerprint] = max(1, (difference + 1) // 2 - letter)
-        return self._turn_tokens[fingerprint]
+            self.turn_tokens[fingerprint] = max(1, (difference + 1) // 2 - letter)
+        return self.turn_tokens[fingerprint]
 
 
 def _shown(messages: Sequence[StoredMessage], summaries: Sequence[Summary]) -> list[int]:

@@ -21,12 +21,11 @@ from gateway.cli.common.options import PathType, json_option
 from gateway.cli.common.text import say
 from gateway.cli.evaluation.report import show_comparison, show_run
 from gateway.cli.evaluation.setup import AnyEvaluator, Setup, TermSource, opened_setup
-from gateway.evaluation.check import problems
 from gateway.evaluation.dialogues import is_dialogue, load_dialogues
 from gateway.evaluation.kept import check_writable, keep_run, read_run, rows_so_far
 from gateway.evaluation.measures import intervals
 from gateway.evaluation.memory import load_lines
-from gateway.evaluation.questions import Question, load_questions, set_name
+from gateway.evaluation.questions import Question, load_questions, problems, set_name
 from gateway.evaluation.report import Run, by_category, markdown, summary
 from gateway.evaluation.run import Evaluator
 from gateway.telemetry import logs

@@ -13,16 +13,7 @@ from datetime import date
 from msgspec import Struct
 
 from gateway.base.redact import MARK
-from gateway.memory.answers.questions import (
-    ASKED,
-    KINDS,
-    LEAD,
-    LONGEST,
-    OPENINGS,
-    OTHERWISE,
-    in_vietnamese,
-    of_kind,
-)
+from gateway.memory.answers import questions
 from gateway.memory.history import DECIDED
 from gateway.memory.learning.entailment import content
 from gateway.memory.learning.statements import HYPOTHETICAL, UPPER
@@ -130,7 +121,7 @@ _NOTHING = (
     "Mình không tìm thấy điều đó trong những gì bạn đã nói.",
 )
 _SECRET = ("Passwords and other secrets are not stored.", "Mật khẩu và các bí mật khác không được lưu.")
-ANSWERS = (*OPENINGS, *_NOTHING)
+ANSWERS = (*questions.OPENINGS, *_NOTHING)
 
 
 class Sought(Struct, frozen=True):
@@ -150,9 +141,9 @@ class Sought(Struct, frozen=True):
 def sought(asked: str) -> Sought | None:
     """What a message that is only a question looks for in what was said; None if it may ask for something else."""
     said = asked.strip()
-    if not said or len(said) > LONGEST or "\n" in said:
+    if not said or len(said) > questions.LONGEST or "\n" in said:
         return None
-    lead = LEAD.match(said)
+    lead = questions.LEAD.match(said)
     rest = _TRAILING.sub("", said[lead.end() :] if lead else said)
     for pattern in _MENTIONS:
         found = pattern.fullmatch(rest)
@@ -165,9 +156,9 @@ def sought(asked: str) -> Sought | None:
     if not (own or which or _WH.match(rest) or _WH_VI.search(rest)):
         return None
     rest = _PLAIN.sub(" ", rest)
-    if not own and OTHERWISE.search(rest):
+    if not own and questions.OTHERWISE.search(rest):
         return None
-    terms = ASKED.sub(" ", rest)
+    terms = questions.ASKED.sub(" ", rest)
     words = content(terms) - _EMPTY - (_OF_KIND if _asks_kind(said) else frozenset())
     if which and not _asks_kind(said):
         thing = content(which[1] or which[2])
@@ -179,7 +170,7 @@ def sought(asked: str) -> Sought | None:
 
 
 def _asks_kind(text: str) -> bool:
-    return any(asks.search(text) for asks, _ in KINDS)
+    return any(asks.search(text) for asks, _ in questions.KINDS)
 
 
 def says(question: Sought, text: str, following: str = "") -> bool:
@@ -200,8 +191,8 @@ def says(question: Sought, text: str, following: str = "") -> bool:
             return _names(question, text)
         if _ASKS_AGE.search(question.text) and not (_AGED.search(text) or _AGED.search(following)):
             return False
-        kind = of_kind(question.text, text)
-        return kind or bool(_ON.match(following) and of_kind(question.text, following))
+        kind = questions.of_kind(question.text, text)
+        return kind or bool(_ON.match(following) and questions.of_kind(question.text, following))
     return _asks_kind(question.text) and _completes(question, said, following)
 
 
@@ -217,7 +208,7 @@ def goes_on(question: Sought, said: str, after: str) -> bool:
     """Whether the message ``after`` one that was found says more about it, or corrects it."""
     if _ASKS.search(after) or question.mentions:
         return False
-    kind = _asks_kind(question.text) and of_kind(question.text, after)
+    kind = _asks_kind(question.text) and questions.of_kind(question.text, after)
     if CORRECTS.match(after):
         return kind or bool(content(said) & content(after))
     if not kind:
@@ -235,7 +226,7 @@ def changes(question: Sought, text: str) -> bool:
     return (
         not (question.mentions or question.loose)
         and bool(question.words & content(text) and DECIDED.search(text))
-        and of_kind(question.text, text)
+        and questions.of_kind(question.text, text)
         and not (_ASKS.search(text) or HYPOTHETICAL.search(text))
     )
 
@@ -245,16 +236,16 @@ def _completes(question: Sought, said: frozenset[str], following: str) -> bool:
     return (
         question.words <= said | content(following)
         and not _ASKS.search(following)
-        and of_kind(question.text, following)
+        and questions.of_kind(question.text, following)
     )
 
 
 def sought_answer(question: Sought, found: Sequence[tuple[str, date]], today: date) -> str:
     """Quotes with the days on which they were said; that there are none, for what only its writer can know."""
-    vietnamese = in_vietnamese(question.text)
+    vietnamese = questions.in_vietnamese(question.text)
     if not found:
         return _NOTHING[vietnamese] if question.own or question.mentions else ""
     lines = [f"“{text}”" + (f" ({day.isoformat()})" if day != today else "") for text, day in found]
-    told = f"{OPENINGS[vietnamese]}:"
+    told = f"{questions.OPENINGS[vietnamese]}:"
     answer = f"{told} {lines[0]}" if len(lines) == 1 else "\n".join([told, *(f"- {line}" for line in lines)])
     return f"{answer}\n{_SECRET[vietnamese]}" if any(MARK in text for text, _ in found) else answer

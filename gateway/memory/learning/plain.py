@@ -12,16 +12,7 @@ from itertools import pairwise
 
 from msgspec import Struct
 
-from gateway.memory.learning.statements import (
-    CLAUSE,
-    CODE,
-    HYPOTHETICAL,
-    PASSAGE,
-    REPORTED,
-    SENTENCE,
-    UPPER,
-    WRITER,
-)
+from gateway.memory.learning import statements
 from gateway.memory.learning.wordings import SUBJECT_VI
 
 # What messages begin with, whatever they say.
@@ -41,7 +32,7 @@ _OTHERS_TEXT = re.compile(
     r"suppose|act as|let['’]?s (?:say|play|pretend)|just kidding|jk|"
     r"(?:correct|fix|check|edit) (?:my|this|the|these) (?:grammar|spelling|sentences?|text|english|email)|"
     r"dịch|viết lại|sửa (?:câu|lỗi chính tả)|đóng vai|tưởng tượng|giả sử|giả vờ|đùa)\b|"
-    rf"\byou(?:['’]re| are| play) (?:an? |the )?(?-i:[{UPPER}])|"
+    rf"\byou(?:['’]re| are| play) (?:an? |the )?(?-i:[{statements.UPPER}])|"
     r"(?<![\w*])\*(?!\*)[^*\n]+\s[^*\n]+\*(?![\w*])",
     re.I,
 )
@@ -99,7 +90,7 @@ _REPORTS_NEXT = re.compile(
 _OWN_MESSAGE = re.compile(
     r"(?:(?:^|(?<=[,;.!] )|(?<=\band ))\W*(?:ok(?:ay)? )?(?:i|we)(?:['’]?ve| have)? |^\W*)(?:just |already |finally )?"
     r"(?:wrote|written|texted|emailed|posted)"
-    rf"(?: (?:it|them|him|her|(?:(?:dr|mrs?|ms)\.? )?(?-i:[{UPPER}])\w+|"
+    rf"(?: (?:it|them|him|her|(?:(?:dr|mrs?|ms)\.? )?(?-i:[{statements.UPPER}])\w+|"
     r"(?:the|my|an?) (?:\w+ ){0,2}(?:letter|e-?mail|message|note|report|post|essay|review|card|application|speech)))?"
     r"(?=[,.!]|$| (?:about|last|this|yesterday|today|already)\b| to\b(?! \w+ (?:that|he|she|they|i)\b))",
     re.I,
@@ -124,14 +115,14 @@ def plain_clauses(text: str, *, tasks: bool = False) -> Iterator[PlainClause]:
     if len(text) > _MOST_CHARACTERS or _OTHERS_TEXT.search(text) or (not tasks and _FICTION.search(text)):
         return
     text = _TITLE.sub(r"\1 \2", text) if tasks else text
-    shown = _QUOTED.sub(" … ", PASSAGE.sub(" … ", CODE.sub("\n", text)))
+    shown = _QUOTED.sub(" … ", statements.PASSAGE.sub(" … ", statements.CODE.sub("\n", text)))
     if _is_verse(shown):
         return
-    for found in SENTENCE.findall(_OPENING.sub(r"\1, ", shown)):
+    for found in statements.SENTENCE.findall(_OPENING.sub(r"\1, ", shown)):
         sentence = " ".join(found.split())
         if not sentence:
             continue
-        yield from _clauses(sentence, _TASK_CUT if tasks else CLAUSE)
+        yield from _clauses(sentence, _TASK_CUT if tasks else statements.CLAUSE)
         if sentence.endswith(":") and not _introduces(sentence):
             return
 
@@ -150,18 +141,18 @@ def _clauses(sentence: str, cut: re.Pattern[str]) -> Iterator[PlainClause]:
     if asks and not polite:
         first = next((at for at, clause in enumerate(clauses) if at and _ASKS.search(clause)), 0)
         clauses = clauses[:first]
-    if cut is CLAUSE:
+    if cut is statements.CLAUSE:
         clauses = clauses[
             : next((at for at, clause in enumerate(clauses) if _REPORTS_NEXT.match(clause)), None)
         ]
     judged = _OWN_MESSAGE.sub(" … ", "".join(clauses)) if cut is _TASK_CUT else "".join(clauses)
-    if len(clauses) > _MOST_CLAUSES or REPORTED.search(judged):
+    if len(clauses) > _MOST_CLAUSES or statements.REPORTED.search(judged):
         return
     for at, clause in enumerate(clauses):
         before = "".join(clauses[:at])
         judged = REQUESTS.sub(" ", clause) if polite else clause
         introduced = clause.lstrip().startswith(":") and not _introduces(before)
-        if HYPOTHETICAL.search(judged) or introduced or _JOKE.search(clause):
+        if statements.HYPOTHETICAL.search(judged) or introduced or _JOKE.search(clause):
             return
         said = clause.strip(_EDGES)
         if 0 < len(said) <= _MOST_CLAUSE and not (_ASKS_ANYWHERE.search(clause) or _REACTION.search(clause)):
@@ -170,7 +161,7 @@ def _clauses(sentence: str, cut: re.Pattern[str]) -> Iterator[PlainClause]:
 
 def _introduces(head: str) -> bool:
     """Whether what follows the colon behind ``head`` is the writer's own."""
-    own = WRITER.search(head) and not REPORTED.search(head)
+    own = statements.WRITER.search(head) and not statements.REPORTED.search(head)
     return bool(own or _INTRODUCING.search(head))
 
 

@@ -1,4 +1,4 @@
-"""Messages as a dialogue, split into parts when it is too long for one prompt."""
+"""Messages as a dialogue, split into parts when it is too long for one prompt; whether anything happened in it."""
 
 from __future__ import annotations
 
@@ -11,6 +11,20 @@ from gateway.store.memory.messages import StoredMessage
 _BREAKS = (re.compile(r"\n+"), re.compile(r"(?<=[.!?…])\s+"), re.compile(r"\s+"))
 _PIECE_CHARACTERS = 2000
 _PIECES = 2000  # about as many are counted at once
+_WORD = re.compile(r"[^\W_]+(?:['’][^\W\d_]+)?")
+# Greetings, thanks and laughter. No "yes", "no" or "ok": they may decide what the other one has asked.
+_SMALL_TALK = frozenset(
+    re.findall(
+        r"\S+",
+        """
+        hi hello hey yo hiya howdy greetings good morning afternoon evening night day bye goodbye see you ya later
+        tomorrow soon cheers thanks thank thx ty much very so a lot many welcome you're how are is it going what's up
+        doing i am i'm fine well great nice to meet and there all today everyone everybody again back lol haha hehe hmm
+        hm oh ah wow xin chào bạn các anh chị em cả nhà buổi sáng trưa chiều tối ngon ngủ khỏe không thế nào dạo này cảm
+        cám ơn nhiều lắm tạm biệt hẹn gặp lại nhé nha ạ dạ hihi mình tôi tốt vẫn
+        """,
+    )
+)
 
 
 def dialogue(messages: Sequence[StoredMessage]) -> str:
@@ -67,3 +81,14 @@ def _pieces(text: str, size: int) -> list[str]:
         pieces.append(window[:end])
         at += end
     return [*pieces, text[at:]]
+
+
+def nothing_happened(messages: Sequence[StoredMessage]) -> bool:
+    """Whether people only greeted each other, in English or Vietnamese.
+
+    What the assistant answered to that does not count.
+    """
+    said = [message.text for message in messages if message.role == "user" and not message.failed]
+    return bool(said) and all(
+        word.casefold().replace("’", "'") in _SMALL_TALK for text in said for word in _WORD.findall(text)
+    )

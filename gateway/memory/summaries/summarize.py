@@ -22,10 +22,9 @@ from msgspec import Struct
 from gateway.memory.compose import HEADINGS, Composition, readable, summary_text
 from gateway.memory.context import MemoryParts
 from gateway.memory.model import Filled
-from gateway.memory.summaries.dialogue import dialogue, split_dialogue
+from gateway.memory.summaries.dialogue import dialogue, nothing_happened, split_dialogue
 from gateway.memory.summaries.extract import EXTRACT_VERSION, extract
 from gateway.memory.summaries.keep import check, cut_at_sentence, supported
-from gateway.memory.summaries.small_talk import nothing_happened
 from gateway.memory.summaries.variables import CodeSummary, decoded, without_code
 from gateway.memory.types import Compaction, ContextBudget
 from gateway.models.prompts import Prompt, PromptSet

@@ -6,31 +6,20 @@ import re
 
 from msgspec import Struct
 
-from gateway.runs.planning.list_words import (
-    ASKS,
-    LISTED,
-    OPEN,
-    PATTERNS,
-    PUT,
-    SHOWN,
-    SHOWN_VI,
-    SOME_DAY,
-    TAKE,
-    Op,
-)
+from gateway.runs.planning import list_words
 from gateway.runs.planning.reminders import WISH
 
-_DAY = re.compile(rf"\b(?:(?:for|on|of) )?(?P<day>(?:{SOME_DAY})(?:,? \d{{4}})?)\b", re.I)
+_DAY = re.compile(rf"\b(?:(?:for|on|of) )?(?P<day>(?:{list_words.SOME_DAY})(?:,? \d{{4}})?)\b", re.I)
 _OF_YOU = re.compile(
     r"(?!.*\bremind me\b).*\b(?:(?:do|did|have|are|were) you|your|you (?:complete|do|have))\b", re.I
 )
-_PUT_OR_TAKEN = re.compile(rf"(?:add|put|{TAKE})\b", re.I)
+_PUT_OR_TAKEN = re.compile(rf"(?:add|put|{list_words.TAKE})\b", re.I)
 _WEEK = re.compile(r"(?:next|this) (?:week|month|year|weekend)", re.I)
 _CALENDAR = re.compile(r"\b(?:calendar|schedule|planner|diary|lịch)\b", re.I)
 _REMINDERS = re.compile(r"\b(?:reminders?|alarms?|timers?|remember)\b", re.I)
 _PARTS = re.compile(
     rf"\s*(?:,|;|\.)?\s+(?:and|then|also|và|rồi)\s+(?:also |then |while you['’]re at it,? )?"
-    rf"(?:please )?(?=(?:{PUT}|{TAKE})\b)",
+    rf"(?:please )?(?=(?:{list_words.PUT}|{list_words.TAKE})\b)",
     re.I,
 )
 _ITEMS = re.compile(r"\s*,\s*(?:and |và )?|\s+(?:and|và|với|&)\s+", re.I)
@@ -61,7 +50,7 @@ class ListRequest(Struct, frozen=True, kw_only=True):
     ``reminders`` limits what is shown to these.
     """
 
-    op: Op
+    op: list_words.Op
     what: str = ""
     day: str = ""
     adds: bool = False
@@ -87,7 +76,7 @@ def list_requests(text: str) -> list[ListRequest]:
         if request is None and any(of_list) and _PUT_OR_TAKEN.match(_bare(part)):
             # "… and put papayas on it", "… and add carrots", "remove milk and …"
             again = re.sub(r"\s+(?:on|to|from|off)\s+(?:it|there|that)$", "", _bare(part))
-            way = "off" if re.match(TAKE, again, re.I) else "on"
+            way = "off" if re.match(list_words.TAKE, again, re.I) else "on"
             request = _request(f"{again} {way} my list", "")
         if request is None:
             return []
@@ -116,7 +105,7 @@ def _bare(text: str) -> str:
 def _request(plain: str, said: str) -> ListRequest | None:
     if shown := _shown(plain):
         return shown
-    for op, pattern in PATTERNS:
+    for op, pattern in list_words.PATTERNS:
         match = pattern.fullmatch(plain) or pattern.fullmatch(said)
         if match is None:
             continue
@@ -148,21 +137,21 @@ def _day_within(plain: str) -> str:
 
 
 def _shown(plain: str) -> ListRequest | None:
-    if SHOWN_VI.fullmatch(plain):
+    if list_words.SHOWN_VI.fullmatch(plain):
         return ListRequest(op="show")
     if (
         re.match(r"(?:add|put|write)\b", plain, re.I)
         or _OF_YOU.search(plain)
-        or not ASKS.search(LISTED.sub(" ", plain))
-        or not (LISTED.search(plain) or OPEN.search(plain))
+        or not list_words.ASKS.search(list_words.LISTED.sub(" ", plain))
+        or not (list_words.LISTED.search(plain) or list_words.OPEN.search(plain))
     ):
         return None
     day = next(_DAY.finditer(plain), None)
-    if re.search(r"\blooks? like\b", plain, re.I) and day is None and not LISTED.search(plain):
+    if re.search(r"\blooks? like\b", plain, re.I) and day is None and not list_words.LISTED.search(plain):
         return None
     rest = plain[: day.start()] + " " + plain[day.end() :] if day else plain
-    words = re.findall(r"\w[\w'’-]*", re.sub(r"['’]s\b", "", LISTED.sub(" ", rest)))
-    if not all(SHOWN.fullmatch(word) for word in words):
+    words = re.findall(r"\w[\w'’-]*", re.sub(r"['’]s\b", "", list_words.LISTED.sub(" ", rest)))
+    if not all(list_words.SHOWN.fullmatch(word) for word in words):
         return None
     return ListRequest(
         op="show",

@@ -102,80 +102,58 @@ GENERAL = re.compile(
 )  # though it has such a word
 
 # A part of words that names a tool, the most particular first. The groups are arguments.
-NAMED: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
-    (tool, re.compile(words, re.I | re.S))
-    for tool, words in (
-        ("remind_at", rf"(?P<text>{_REMIND})\s+{TIME}"),
-        ("remind_at", rf"{_SET_ALARM}(?P<text>báo thức)\s+{TIME}"),
-        ("remind_at", rf"{_REMIND}\s+{TIME}\s*(?:,|{_TO})?\s+{_NO_QUESTION}(?P<text>.+)"),
-        ("remind_at", rf"{TIME},?\s+{_REMIND}\s*(?:,|{_TO})?\s+{_NO_QUESTION}(?P<text>.+)"),
-        ("remind_at", rf"{_SET_REMINDER}\s+(?:for\s+)?{TIME}\s*(?:,|{_TO})?\s+(?P<text>.+)"),
-        ("remind_at", rf"{_SET_REMINDER}\s+(?:{_TO}\s+)?(?P<text>.+?),?\s+(?:for\s+)?{TIME}"),
-        (
-            "remind_at",
-            rf"{_REMIND}\s+(?:{_TO}\s+)?{_NO_QUESTION}(?P<text>.+?),?\s+{TIME}",
-        ),
-        ("wait_until", rf"(?:wait|pause|hold on|chờ|đợi)(?:\s+(?:until|for|đến|trong))?\s+{TIME}"),
-        ("search_wiki", r"(?:search|look in|browse) (?:the )?wiki (?:for|about)\s+(?P<query>.+)"),
-        ("search_wiki", r"(?:look up|look for|search for|find)\s+(?P<query>[^.;]{1,60}?) (?:in|on) the wiki"),
-        ("search_wiki", r"(?:tìm|tra cứu|tìm kiếm) (?:trên |trong )?wiki\s+(?:về )?(?P<query>.+)"),
-        (
-            "search_wiki",
-            r"(?:look up|tra(?: cứu)?(?: (?:giúp|giùm|dùm|hộ)(?: (?:tôi|mình))?)?)\s+"
-            r"(?!who|what|when|where|which|why|how|(?:xem|thử|ra)\b)(?P<query>[^.;,?/]{2,60})",
-        ),
-        (
-            "ask_wiki",
-            r"(?:ask|check with|hỏi) (?:the )?wiki(?: about| xem| rằng| về)?\s*[:,]?\s+(?P<question>.+)",
-        ),
-        (
-            "search_code",
-            r"search (?:the )?(?:code|project|source)(?: of (?P<project>\S+))? for\s+(?P<query>.+)",
-        ),
-        (
-            "callers_of",
-            r"(?:find |list |show )?(?:all |the )?callers of\s+(?P<name>[\w.]+)(?: in (?P<project>\S+))?",
-        ),
-        (
-            "callers_of",
-            r"(?:find (?:out )?)?(?:who|what) calls\s+(?P<name>[\w.]+)(?: in (?P<project>\S+?))?[?]?",
-        ),
-        (
-            "read_file",
-            r"(?:read|show|open|đọc|mở) (?:the )?(?:file|tệp|tập tin)\s+(?P<path>[^\s]+?)(?: in (?P<project>\S+?))?",
-        ),
-        ("http_get", r"(?:fetch|get|download|load|read|open|tải)\s+(?P<url>https?://\S+)"),
-        (
-            "notify",
-            rf"{_TELL}\s*(?:that\s*:?|:|rằng|là)\s+(?P<text>.+)",
-        ),
-        ("notify", rf"{_TELL}\s*[:,]?\s+(?P<text>[\"“‘'].+[\"”’'])"),
-        ("add_task", r"(?:remember|don['’]?t forget|don['’]?t let me forget) to\s+(?P<title>.+)"),
-        ("remember", rf"{KEEP}\s*(?:that\b\s*:?|:|rằng|là)\s+(?!{_TO_NOTES}$)(?P<text>.+)"),
-        (
-            "remember",
-            rf"{KEEP}\s+(?!to\b|{_OF_RESULT}\b|{_WH}[^:,]*$|{_SUMMARY_OF})(?P<text>.+?\s(?:is|are|was|has|have|likes?|lives?|là|có|thích|ở)\s.+)",
-        ),
-        (
-            "add_task",
-            r"(?:add|put|create|make|set up|write|i need|i have)\s+(?:an? |the |new |another )*(?:task|to-?do)"
-            rf"(?: item)?(?: (?:to|on) {_LIST})?\s*(?:to|for|about|of|:|,|called|named)?\s+(?P<title>.+)",
-        ),
-        (
-            "add_task",
-            rf"(?:add|put|write)\s+(?!{_OF_RESULT}\s)"
-            rf"(?P<title>(?:(?!\band (?:add|put|write)\b).)+?)\s+(?:on|onto|to|in) {_LIST}",
-        ),
-        ("add_task", rf"(?:add|put|write)\s+(?:on|onto|to|in) {_LIST}\s*:?\s+(?P<title>.+)"),
-        (
-            "add_task",
-            r"(?:thêm|tạo|ghi)(?: một)?(?: công)? (?:việc|nhiệm vụ|mục)(?: mới)?(?: cần làm)?\s*(?::|là)?"
-            r"\s+(?P<title>.+)",
-        ),
-        ("add_task", r"thêm\s+(?:vào danh sách(?: (?:công )?việc)?(?: cần làm)?)\s*:?\s+(?P<title>.+)"),
-        ("add_task", r"thêm\s+(?P<title>.+?)\s+vào danh sách.*"),
-    )
-)
+_NAMED: dict[str, tuple[str, ...]] = {
+    "remind_at": (
+        rf"(?P<text>{_REMIND})\s+{TIME}",
+        rf"{_SET_ALARM}(?P<text>báo thức)\s+{TIME}",
+        rf"{_REMIND}\s+{TIME}\s*(?:,|{_TO})?\s+{_NO_QUESTION}(?P<text>.+)",
+        rf"{TIME},?\s+{_REMIND}\s*(?:,|{_TO})?\s+{_NO_QUESTION}(?P<text>.+)",
+        rf"{_SET_REMINDER}\s+(?:for\s+)?{TIME}\s*(?:,|{_TO})?\s+(?P<text>.+)",
+        rf"{_SET_REMINDER}\s+(?:{_TO}\s+)?(?P<text>.+?),?\s+(?:for\s+)?{TIME}",
+        rf"{_REMIND}\s+(?:{_TO}\s+)?{_NO_QUESTION}(?P<text>.+?),?\s+{TIME}",
+    ),
+    "wait_until": (rf"(?:wait|pause|hold on|chờ|đợi)(?:\s+(?:until|for|đến|trong))?\s+{TIME}",),
+    "search_wiki": (
+        r"(?:search|look in|browse) (?:the )?wiki (?:for|about)\s+(?P<query>.+)",
+        r"(?:look up|look for|search for|find)\s+(?P<query>[^.;]{1,60}?) (?:in|on) the wiki",
+        r"(?:tìm|tra cứu|tìm kiếm) (?:trên |trong )?wiki\s+(?:về )?(?P<query>.+)",
+        r"(?:look up|tra(?: cứu)?(?: (?:giúp|giùm|dùm|hộ)(?: (?:tôi|mình))?)?)\s+"
+        r"(?!who|what|when|where|which|why|how|(?:xem|thử|ra)\b)(?P<query>[^.;,?/]{2,60})",
+    ),
+    "ask_wiki": (
+        r"(?:ask|check with|hỏi) (?:the )?wiki(?: about| xem| rằng| về)?\s*[:,]?\s+(?P<question>.+)",
+    ),
+    "search_code": (r"search (?:the )?(?:code|project|source)(?: of (?P<project>\S+))? for\s+(?P<query>.+)",),
+    "callers_of": (
+        r"(?:find |list |show )?(?:all |the )?callers of\s+(?P<name>[\w.]+)(?: in (?P<project>\S+))?",
+        r"(?:find (?:out )?)?(?:who|what) calls\s+(?P<name>[\w.]+)(?: in (?P<project>\S+?))?[?]?",
+    ),
+    "read_file": (
+        r"(?:read|show|open|đọc|mở) (?:the )?(?:file|tệp|tập tin)\s+(?P<path>[^\s]+?)(?: in (?P<project>\S+?))?",
+    ),
+    "http_get": (r"(?:fetch|get|download|load|read|open|tải)\s+(?P<url>https?://\S+)",),
+    "notify": (
+        rf"{_TELL}\s*(?:that\s*:?|:|rằng|là)\s+(?P<text>.+)",
+        rf"{_TELL}\s*[:,]?\s+(?P<text>[\"“‘'].+[\"”’'])",
+    ),
+    "remember": (
+        rf"{KEEP}\s*(?:that\b\s*:?|:|rằng|là)\s+(?!{_TO_NOTES}$)(?P<text>.+)",
+        rf"{KEEP}\s+(?!to\b|{_OF_RESULT}\b|{_WH}[^:,]*$|{_SUMMARY_OF})(?P<text>.+?\s(?:is|are|was|has|have|likes?|lives?|là|có|thích|ở)\s.+)",
+    ),
+    "add_task": (
+        r"(?:remember|don['’]?t forget|don['’]?t let me forget) to\s+(?P<title>.+)",
+        r"(?:add|put|create|make|set up|write|i need|i have)\s+(?:an? |the |new |another )*(?:task|to-?do)"
+        rf"(?: item)?(?: (?:to|on) {_LIST})?\s*(?:to|for|about|of|:|,|called|named)?\s+(?P<title>.+)",
+        rf"(?:add|put|write)\s+(?!{_OF_RESULT}\s)"
+        rf"(?P<title>(?:(?!\band (?:add|put|write)\b).)+?)\s+(?:on|onto|to|in) {_LIST}",
+        rf"(?:add|put|write)\s+(?:on|onto|to|in) {_LIST}\s*:?\s+(?P<title>.+)",
+        r"(?:thêm|tạo|ghi)(?: một)?(?: công)? (?:việc|nhiệm vụ|mục)(?: mới)?(?: cần làm)?\s*(?::|là)?"
+        r"\s+(?P<title>.+)",
+        r"thêm\s+(?:vào danh sách(?: (?:công )?việc)?(?: cần làm)?)\s*:?\s+(?P<title>.+)",
+        r"thêm\s+(?P<title>.+?)\s+vào danh sách.*",
+    ),
+}
+NAMED = tuple((tool, re.compile(words, re.I | re.S)) for tool, forms in _NAMED.items() for words in forms)
 KEEP_RESULT = re.compile(
     rf"(?:{KEEP}|write)\s+{_OF_RESULT}(?: down)?(?: for later)?(?: {_TO_NOTES})?|"
     rf"(?:add|put)\s+{_OF_RESULT} {_TO_NOTES}|"

@@ -9,8 +9,7 @@ import pytest
 
 from gateway.base.errors import ConfigurationError
 from gateway.base.resources import bundled
-from gateway.evaluation.check import problems
-from gateway.evaluation.questions import Question, load_questions
+from gateway.evaluation.questions import Question, load_questions, problems
 from gateway.evaluation.report import summary
 from gateway.evaluation.run import Evaluator
 from gateway.wiki.local import LocalWiki
