@@ -87,5 +87,5 @@ def code_parts(path: str, lines: list[str], facts: FileFacts) -> Iterator[Part]:
 
 def spelled(text: str, *, alone: bool = False) -> str:
     """Names and the words that they consist of, so that `getUserName` is found by `user name`."""
-    split = " ".join(" ".join(_WORDS.findall(name)) for name in set(_COMPOUND.findall(text)))
+    split = " ".join(" ".join(_WORDS.findall(name)) for name in dict.fromkeys(_COMPOUND.findall(text)))
     return split if alone else f"{text} {split}"
