@@ -12,7 +12,7 @@ import apsw
 from msgspec import Struct
 
 from gateway.base.errors import InvalidRequestError, NotFoundError
-from gateway.store.rows import exists, insert, select, select_one
+from gateway.store.rows import exists, insert, select, select_existing, select_one
 
 Role = Literal["user", "admin"]
 
@@ -90,14 +90,9 @@ def list_keys(connection: apsw.Connection) -> list[KeyInfo]:
 
 def revoke_key(connection: apsw.Connection, which: str) -> KeyInfo:
     """Revoke the active key with this id or name. Raises NotFoundError."""
-    key = select_one(
-        connection,
-        KeyInfo,
-        "keys WHERE revoked_at IS NULL AND (id = ?1 OR name = ?1) ORDER BY id = ?1 DESC LIMIT 1",
-        (which,),
-    )
-    if key is None:
-        raise NotFoundError(f"no active key has the id or name `{which}`: `hearth key list` shows them")
+    source = "keys WHERE revoked_at IS NULL AND (id = ?1 OR name = ?1) ORDER BY id = ?1 DESC LIMIT 1"
+    missing = f"no active key has the id or name `{which}`: `hearth key list` shows them"
+    key = select_existing(connection, KeyInfo, source, (which,), missing, None)
     connection.execute("UPDATE keys SET revoked_at = ? WHERE id = ?", (time.time(), key.id))
     return _get_key(connection, key.id)
 

@@ -10,6 +10,8 @@ from typing import Any, TypeVar, get_args, get_origin
 import apsw
 import msgspec
 
+from gateway.base.errors import NotFoundError
+
 T = TypeVar("T", bound=msgspec.Struct)
 Values = Sequence[Any] | Mapping[str, Any]
 
@@ -32,6 +34,21 @@ def select_one(connection: apsw.Connection, struct: type[T], source: str, values
     rows = select(connection, struct, source, values)
     assert len(rows) <= 1, "the query must select by a unique column"
     return rows[0] if rows else None
+
+
+def select_existing(
+    connection: apsw.Connection,
+    struct: type[T],
+    source: str,
+    values: Values,
+    missing: str,
+    param: str | None = "id",
+) -> T:
+    """The row of such a query. Raises NotFoundError with the text ``missing``."""
+    found = select_one(connection, struct, source, values)
+    if found is None:
+        raise NotFoundError(missing, param=param)
+    return found
 
 
 def exists(connection: apsw.Connection, source: str, values: Values = ()) -> bool:
@@ -67,8 +84,10 @@ def insert(connection: apsw.Connection, table: str, row: msgspec.Struct | Mappin
     return connection.last_insert_rowid()
 
 
-def update(connection: apsw.Connection, table: str, row: msgspec.Struct, *key: str) -> None:
-    """Write all fields of a struct to the row that has the values of its ``key``."""
+def update(
+    connection: apsw.Connection, table: str, row: msgspec.Struct | Mapping[str, Any], *key: str
+) -> None:
+    """Write a struct, or values by column, to the row that has the values of its ``key``."""
     values = stored(row)
     changes = ", ".join(f"{name} = :{name}" for name in values if name not in key)
     where = " AND ".join(f"{name} = :{name}" for name in key)

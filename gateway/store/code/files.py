@@ -7,8 +7,9 @@ from collections.abc import Iterable, Sequence
 
 import apsw
 from msgspec import Struct
+from msgspec.structs import asdict
 
-from gateway.store.rows import as_json, column, insert, select, select_one
+from gateway.store.rows import as_json, column, insert, select, select_one, update
 
 TEXT_INDEX = "code_text"
 
@@ -89,10 +90,9 @@ def files_named(connection: apsw.Connection, project: str, name: str) -> list[st
 def documents_of(connection: apsw.Connection, project: str, endings: Sequence[str]) -> list[str]:
     """Paths of the files whose name ends so, such as ``.md``."""
     any_of = " OR ".join("path LIKE '%' || ?" for _ in endings)
-    found = connection.execute(
-        f"SELECT path FROM code_files WHERE project = ? AND ({any_of})", (project, *endings)
+    return column(
+        connection, f"SELECT path FROM code_files WHERE project = ? AND ({any_of})", (project, *endings)
     )
-    return [str(path) for (path,) in found]
 
 
 def facts_of(connection: apsw.Connection, digest: bytes) -> bytes | None:
@@ -109,25 +109,13 @@ def put_file(connection: apsw.Connection, project: str, row: FileRow) -> int:
 
     A file of code is to be resolved from then on.
     """
-    return int(
-        connection.execute(
-            "INSERT INTO code_files (project, path, module, language, hash, size, mtime_ns, version, pending) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (project, path) DO UPDATE SET module = excluded.module, "
-            "language = excluded.language, hash = excluded.hash, size = excluded.size, mtime_ns = excluded.mtime_ns, "
-            "version = excluded.version, pending = excluded.pending RETURNING id",
-            (
-                project,
-                row.path,
-                row.module,
-                row.language,
-                row.hash,
-                row.size,
-                row.mtime_ns,
-                row.version,
-                row.module != "",
-            ),
-        ).get
-    )
+    known = file_at(connection, project, row.path)
+    values = {**asdict(row), "project": project, "pending": row.module != ""}
+    if known is None:
+        del values["id"]
+        return insert(connection, "code_files", values)
+    update(connection, "code_files", {**values, "id": known.id}, "id", "project", "path")
+    return known.id
 
 
 def is_current(connection: apsw.Connection, row: FileRow) -> bool:
@@ -157,31 +145,13 @@ def put_definitions(connection: apsw.Connection, file: int, rows: Sequence[NewDe
     for number, qualified in connection.execute(
         "SELECT id, qualified FROM code_definitions WHERE file = ? ORDER BY ordinal", (file,)
     ):
-        known.setdefault(str(qualified), []).append(int(str(number)))
+        known.setdefault(qualified, []).append(number)
     for row in rows:
-        values = (
-            row.ordinal,
-            row.parent,
-            row.name,
-            row.kind,
-            row.line,
-            row.end_line,
-            row.signature,
-            row.doc,
-            row.qualified,
-        )
+        values = {**asdict(row), "file": file}
         if kept := known.get(row.qualified):
-            connection.execute(
-                "UPDATE code_definitions SET ordinal = ?, parent = ?, name = ?, kind = ?, line = ?, end_line = ?, "
-                "signature = ?, doc = ?, qualified = ? WHERE id = ?",
-                (*values, kept.pop(0)),
-            )
+            update(connection, "code_definitions", {**values, "id": kept.pop(0)}, "id", "file")
         else:
-            connection.execute(
-                "INSERT INTO code_definitions (ordinal, parent, name, kind, line, end_line, signature, doc, qualified, "
-                "file) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (*values, file),
-            )
+            insert(connection, "code_definitions", values)
     gone = [(number,) for numbers in known.values() for number in numbers]
     connection.executemany("DELETE FROM code_definitions WHERE id = ?", gone)
 
@@ -193,29 +163,24 @@ def definition_names(connection: apsw.Connection, project: str) -> list[tuple[in
         "FROM code_files JOIN code_definitions ON file = code_files.id WHERE project = ?",
         (project,),
     )
-    return [(file, ordinal, number, name) for file, ordinal, number, name in rows]
+    return list(rows)
 
 
 def put_parts(connection: apsw.Connection, file: int, parts: Iterable[Part]) -> None:
     """Replace what a search finds in a file. Parts with the same text keep their ids, and so their vectors."""
     known: dict[object, list[int]] = {}
     for number, digest in connection.execute("SELECT id, digest FROM code_parts WHERE file = ?", (file,)):
-        known.setdefault(digest, []).append(int(str(number)))
+        known.setdefault(digest, []).append(number)
     for part in parts:
         digest = hashlib.blake2b(f"{part.title}\0{part.body}".encode(), digest_size=16).digest()
-        row = {
-            "file": file,
-            "title": part.title,
-            "line": part.line,
-            "end_line": part.end_line,
-            "digest": digest,
-        }
         if kept := known.get(digest):
             values = (part.line, part.end_line, kept.pop())
             connection.execute("UPDATE code_parts SET line = ?, end_line = ? WHERE id = ?", values)
             continue
+        row = {**asdict(part), "file": file, "digest": digest}
+        text = {"title": part.title, "body": row.pop("body")}
         number = insert(connection, "code_parts", row)
-        insert(connection, TEXT_INDEX, {"rowid": number, "title": part.title, "body": part.body})
+        insert(connection, TEXT_INDEX, {"rowid": number, **text})
     gone = [(number,) for numbers in known.values() for number in numbers]
     connection.executemany("DELETE FROM code_parts WHERE id = ?", gone)
 
@@ -268,6 +233,6 @@ def arguments_of(connection: apsw.Connection, project: str) -> dict[int, set[Arg
         (project,),
     )
     found: dict[int, set[Argument]] = {}
-    for file, callee, name, value, kind in rows:
-        found.setdefault(int(str(file)), set()).add(Argument(callee, name, value, kind))
+    for file, *values in rows:
+        found.setdefault(file, set()).add(Argument(*values))
     return found

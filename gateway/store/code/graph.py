@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import apsw
 from msgspec import Struct
@@ -95,40 +95,30 @@ def places_named(connection: apsw.Connection, project: str, name: str, *, most: 
     Variables and types only if no function, class or module has the name.
     """
     last = name.rpartition(".")[2]
-    query = (
-        f"{_PLACE} WHERE project = ?1 AND code_definitions.name = ?2 AND kind {{}} {_VALUES} "
+    condition = (
+        f"project = ?1 AND code_definitions.name = ?2 AND kind {{}} {_VALUES} "
         "AND (qualified = ?3 OR substr(qualified, -length(?3) - 1) = '.' || ?3) "
         f"ORDER BY {'rank DESC, ' if most else ''}path, line LIMIT ?4"
     )
     values = (project, last, name, most or -1)
-    return load_all(Place, connection.execute(query.format("NOT IN"), values)) or load_all(
-        Place, connection.execute(query.format("IN"), values)
-    )
+    called = _places(connection, condition.format("NOT IN"), *values)
+    return called or _places(connection, condition.format("IN"), *values)
 
 
 def place_at(connection: apsw.Connection, project: str, path: str, line: int) -> list[Place]:
     """The innermost definition around a line of a file."""
-    found = connection.execute(
-        f"{_PLACE} WHERE project = ? AND path = ? AND line <= ?3 AND end_line >= ?3 ORDER BY ordinal DESC LIMIT 1",
-        (project, path, line),
-    )
-    return load_all(Place, found)
+    condition = "project = ? AND path = ? AND line <= ?3 AND end_line >= ?3 ORDER BY ordinal DESC LIMIT 1"
+    return _places(connection, condition, project, path, line)
 
 
 def places(connection: apsw.Connection, identities: Sequence[int]) -> list[Place]:
-    found = connection.execute(
-        f"{_PLACE} WHERE code_definitions.id IN (SELECT value FROM json_each(?)) ORDER BY path, line",
-        (as_json(list(identities)),),
-    )
-    return load_all(Place, found)
+    condition = "code_definitions.id IN (SELECT value FROM json_each(?)) ORDER BY path, line"
+    return _places(connection, condition, as_json(list(identities)))
 
 
 def module_at(connection: apsw.Connection, project: str, path: str) -> list[Place]:
     """A file as a definition."""
-    found = connection.execute(
-        f"{_PLACE} WHERE project = ? AND path = ? AND kind = 'module'", (project, path)
-    )
-    return load_all(Place, found)
+    return _places(connection, "project = ? AND path = ? AND kind = 'module'", project, path)
 
 
 def unranked(connection: apsw.Connection, project: str) -> tuple[int, int]:
@@ -138,8 +128,8 @@ def unranked(connection: apsw.Connection, project: str) -> tuple[int, int]:
         f"JOIN code_definitions ON file = code_files.id WHERE project = ? AND kind IN {_CODE}",
         (project,),
     )
-    every, new = next(iter(rows))
-    return int(str(every)), int(str(new))
+    every, new = next(rows)
+    return every, new
 
 
 def definition_paths(connection: apsw.Connection, project: str) -> list[tuple[int, str, str, str]]:
@@ -150,7 +140,7 @@ def definition_paths(connection: apsw.Connection, project: str) -> list[tuple[in
         f"ON owner.file = d.file AND owner.ordinal = d.parent WHERE project = ? AND d.kind NOT IN {_VALUES}",
         (project,),
     )
-    return [(number, path, name, kind) for number, path, name, kind in rows]
+    return list(rows)
 
 
 def put_ranks(connection: apsw.Connection, ranks: Iterable[tuple[int, float]]) -> None:
@@ -166,7 +156,7 @@ def top_ranks(connection: apsw.Connection, project: str, limit: int) -> dict[int
         f"WHERE project = ? AND kind IN {_CODE} ORDER BY rank DESC, code_definitions.id LIMIT ?",
         (project, limit),
     )
-    return {int(str(number)): float(str(rank)) for number, rank in rows}
+    return dict(rows)
 
 
 def owners(connection: apsw.Connection, identities: Sequence[int]) -> dict[int, int]:
@@ -176,12 +166,16 @@ def owners(connection: apsw.Connection, identities: Sequence[int]) -> dict[int, 
         "JOIN code_definitions AS owner ON owner.file = d.file AND owner.ordinal = d.parent AND owner.kind = 'class'",
         (as_json(list(identities)),),
     )
-    return {int(str(method)): int(str(owner)) for method, owner in rows}
+    return dict(rows)
 
 
 def places_in(connection: apsw.Connection, file: int) -> list[Place]:
     """The definitions of a file by line."""
-    return load_all(Place, connection.execute(f"{_PLACE} WHERE file = ? ORDER BY line, ordinal", (file,)))
+    return _places(connection, "file = ? ORDER BY line, ordinal", file)
+
+
+def _places(connection: apsw.Connection, condition: str, *values: Any) -> list[Place]:
+    return load_all(Place, connection.execute(f"{_PLACE} WHERE {condition}", values))
 
 
 def uses_of(
@@ -293,7 +287,7 @@ def neighbours(
             "JOIN code_sites AS s ON s.file = d.file AND s.scope = d.ordinal AND s.kind <> 'import' "
             "JOIN code_edges AS e ON e.site = s.id"
         )
-    return [(int(str(a)), int(str(b))) for a, b in connection.execute(query, (ids,))]
+    return list(connection.execute(query, (ids,)))
 
 
 def overridden(connection: apsw.Connection, identity: int) -> list[int]:
@@ -319,11 +313,11 @@ def inherited(connection: apsw.Connection, classes: Sequence[int], name: str) ->
         "SELECT e.target, depth + 1 FROM bases JOIN code_definitions AS c ON c.id = bases.id "
         "JOIN code_sites AS s ON s.file = c.file AND s.line BETWEEN c.line AND c.end_line AND s.kind = 'base' "
         "AND s.scope = c.parent JOIN code_edges AS e ON e.site = s.id WHERE depth < 20) "
-        "SELECT o.id, min(depth) FROM bases JOIN code_definitions AS c ON c.id = bases.id "
+        "SELECT min(depth), o.id FROM bases JOIN code_definitions AS c ON c.id = bases.id "
         "JOIN code_definitions AS o ON o.file = c.file AND o.parent = c.ordinal AND o.name = ?2 GROUP BY o.id",
         (as_json(list(classes)), name),
     )
-    found = [(int(str(depth)), int(str(number))) for number, depth in rows]
+    found = list(rows)
     nearest = min(found, default=(0, 0))[0]
     return [number for depth, number in found if depth == nearest]
 

@@ -13,11 +13,21 @@ import apsw
 import msgspec
 from msgspec import Struct
 
-from gateway.base.errors import InvalidRequestError, NotFoundError
+from gateway.base.errors import InvalidRequestError
 from gateway.store.memory.conversations import Conversation
 from gateway.store.memory.summaries import StaleSummaryError, Summary
 from gateway.store.request_sources import erase_records
-from gateway.store.rows import column, columns, insert, load_all, select, select_one, stored, update
+from gateway.store.rows import (
+    column,
+    columns,
+    insert,
+    load_all,
+    select,
+    select_existing,
+    select_one,
+    stored,
+    update,
+)
 
 # Other conversations of an assistant that one message has summarized, so that an old history does not flood the model.
 _SETTLED_AT_ONCE = 10
@@ -94,15 +104,9 @@ def save_assistant(connection: apsw.Connection, assistant: Assistant) -> None:
 
 def get_assistant(connection: apsw.Connection, which: str, owner: str) -> Assistant:
     """The owner's assistant of that id, or else of that name. Raises NotFoundError."""
-    found = select(
-        connection,
-        Assistant,
-        "assistants WHERE owner = ?2 AND (id = ?1 OR name = ?1 AND name <> '') ORDER BY id <> ?1 LIMIT 1",
-        (which, owner),
-    )
-    if not found:
-        raise NotFoundError(f"there is no assistant `{which[:100]}`", param="assistant")
-    return found[0]
+    source = "assistants WHERE owner = ?2 AND (id = ?1 OR name = ?1 AND name <> '') ORDER BY id <> ?1 LIMIT 1"
+    missing = f"there is no assistant `{which[:100]}`"
+    return select_existing(connection, Assistant, source, (which, owner), missing, "assistant")
 
 
 def assistant_of(connection: apsw.Connection, conversation: Conversation) -> Assistant | None:

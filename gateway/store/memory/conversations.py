@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from gateway.base.errors import NotFoundError
 from gateway.store.request_sources import erase_records
-from gateway.store.rows import as_json, column, insert, select, select_one, update
+from gateway.store.rows import as_json, column, insert, select, select_existing, select_one, update
 
 ConversationKind = Literal["chat", "code", "channel"]
 PolicyName = Literal["ceiling", "rounds", "window", "conversations"]
@@ -46,31 +46,23 @@ def add_conversation(connection: apsw.Connection, conversation: Conversation) ->
 
 def get_conversation(connection: apsw.Connection, conversation: str, owner: str) -> Conversation:
     """The owner's conversation of that id. Raises NotFoundError, also for another owner's."""
-    found = select_one(
-        connection, Conversation, "conversations WHERE id = ? AND owner = ?", (conversation, owner)
-    )
-    if found is None:
-        raise NotFoundError(f"there is no conversation `{conversation[:100]}`", param="id")
-    return found
+    source = "conversations WHERE id = ? AND owner = ?"
+    missing = f"there is no conversation `{conversation[:100]}`"
+    return select_existing(connection, Conversation, source, (conversation, owner), missing)
 
 
 def continuation(connection: apsw.Connection, conversation: Conversation) -> Conversation | None:
     """The newest conversation that continues this one directly."""
-    found = select(
-        connection,
-        Conversation,
-        "conversations WHERE previous = ? AND owner = ? ORDER BY created_at DESC, id LIMIT 1",
-        (conversation.id, conversation.owner),
-    )
-    return found[0] if found else None
+    source = "conversations WHERE previous = ? AND owner = ? ORDER BY created_at DESC, id LIMIT 1"
+    return select_one(connection, Conversation, source, (conversation.id, conversation.owner))
 
 
 def any_conversation(connection: apsw.Connection, conversation: str) -> Conversation:
     """The conversation of that id, for background work. Raises NotFoundError."""
-    found = select_one(connection, Conversation, "conversations WHERE id = ?", (conversation,))
-    if found is None:
-        raise NotFoundError(f"the conversation `{conversation}` has been erased")
-    return found
+    missing = f"the conversation `{conversation}` has been erased"
+    return select_existing(
+        connection, Conversation, "conversations WHERE id = ?", (conversation,), missing, None
+    )
 
 
 def list_conversations(

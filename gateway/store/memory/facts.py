@@ -15,9 +15,9 @@ import apsw
 import msgspec
 from msgspec import Struct
 
-from gateway.base.errors import InvalidRequestError, NotFoundError
+from gateway.base.errors import InvalidRequestError
 from gateway.store.fts import any_of, words
-from gateway.store.rows import as_json, column, insert, select, select_one
+from gateway.store.rows import as_json, column, insert, select, select_existing, select_one
 
 Scope = Literal["owner", "channel", "project"]
 
@@ -126,12 +126,8 @@ def undo_fact(connection: apsw.Connection, fact: str, owner: str) -> Fact | None
 
 def get_fact(connection: apsw.Connection, fact: str, owner: str) -> Fact:
     """The latest version of the owner's fact. Raises NotFoundError."""
-    found = select_one(
-        connection, Fact, "facts WHERE id = ? AND owner = ? ORDER BY seq DESC LIMIT 1", (fact, owner)
-    )
-    if found is None:
-        raise NotFoundError(f"there is no fact `{fact[:100]}`", param="id")
-    return found
+    source = "facts WHERE id = ? AND owner = ? ORDER BY seq DESC LIMIT 1"
+    return select_existing(connection, Fact, source, (fact, owner), f"there is no fact `{fact[:100]}`")
 
 
 def list_facts(

@@ -74,7 +74,7 @@ def speakers_within(connection: apsw.Connection, within: Within) -> dict[str, in
     rows = connection.execute(
         f"SELECT speaker, count(*) FROM messages WHERE {within.where} GROUP BY speaker", within.values
     )
-    return {str(speaker): int(str(count)) for speaker, count in rows}
+    return dict(rows)
 
 
 def messages_by(connection: apsw.Connection, within: Within, speakers: Sequence[str], limit: int) -> set[int]:
@@ -133,10 +133,7 @@ def around(
         "AND seq IN (SELECT value FROM json_each(:seqs))",
         {**within.values, "seqs": as_json(sorted(chosen))},
     )
-    return {
-        int(str(seq)): ("user" if role == "user" else "assistant", str(text), near[int(str(seq))])
-        for seq, role, text in rows
-    }
+    return {seq: (role, text, near[seq]) for seq, role, text in rows}
 
 
 def _neighbours(connection: apsw.Connection, seqs: set[int], seconds: float) -> dict[int, int]:
@@ -152,7 +149,7 @@ def _neighbours(connection: apsw.Connection, seqs: set[int], seconds: float) -> 
             {"seqs": as_json(sorted(seqs)), "seconds": seconds},
         )
         for seq, other in rows:
-            one, two = sorted((int(str(seq)), int(str(other))))
+            one, two = sorted((seq, other))
             found[one] = two
     return found
 
@@ -187,7 +184,7 @@ def _found(
         f"SELECT seq, messages.text FROM {source} LIMIT :limit",
         {**within.values, "sought": sought, "limit": limit},
     )
-    return [(int(str(seq)), str(text)) for seq, text in rows]
+    return list(rows)
 
 
 def messages_near(
@@ -205,7 +202,7 @@ def messages_near(
         "GROUP BY seq ORDER BY distance, seq DESC",
         {**within.values, "vector": vector},
     )
-    return [(int(str(seq)), float(str(distance))) for seq, distance in rows]
+    return list(rows)
 
 
 def said(connection: apsw.Connection, seqs: Sequence[int]) -> list[Said]:

@@ -138,7 +138,7 @@ def speakers_of(connection: apsw.Connection, seqs: Sequence[int]) -> dict[int, s
         "SELECT seq, speaker FROM messages WHERE seq IN (SELECT value FROM json_each(?))",
         (as_json(list(seqs)),),
     )
-    return {int(str(seq)): str(speaker) for seq, speaker in rows}
+    return dict(rows)
 
 
 def page_of_messages(

@@ -19,7 +19,7 @@ from gateway.store.memory.approvals import Approval, list_approvals
 from gateway.store.memory.jobs import add_job
 from gateway.store.memory.notices import breakpoint_source
 from gateway.store.memory.tasks import State, Task, get_task, save_task
-from gateway.store.rows import exists, insert, select, select_one, update
+from gateway.store.rows import exists, insert, select, select_existing, select_one, update
 
 RunState = Literal["running", "waiting", "paused", "done", "cancelled"]
 PlannedBy = Literal["", "user", "words", "model"]
@@ -144,10 +144,8 @@ def run_of(connection: apsw.Connection, task: str, owner: str) -> RunView:
     """The task's newest run. Raises NotFoundError."""
     get_task(connection, task, owner)
     source = "runs WHERE owner = ? AND task = ? ORDER BY created_at DESC, id LIMIT 1"
-    found = select_one(connection, TaskRun, source, (owner, task))
-    if found is None:
-        raise NotFoundError(f"`{task}` has no run; `hearth tasks run {task}` starts one", param="id")
-    return _view(connection, found)
+    missing = f"`{task}` has no run; `hearth tasks run {task}` starts one"
+    return _view(connection, select_existing(connection, TaskRun, source, (owner, task), missing))
 
 
 def step_recorded_as(

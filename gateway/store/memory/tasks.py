@@ -13,9 +13,9 @@ import apsw
 import msgspec
 from msgspec import Struct
 
-from gateway.base.errors import InvalidRequestError, NotFoundError
+from gateway.base.errors import InvalidRequestError
 from gateway.store.request_sources import delete_records
-from gateway.store.rows import as_json, insert, select, select_one, update
+from gateway.store.rows import as_json, insert, select, select_existing, update
 
 Level = Literal["objective", "task", "checklist"]
 Archetype = Literal["user", "model", "hybrid"]
@@ -94,10 +94,8 @@ def add_objective(connection: apsw.Connection, new: NewTask, titles: Sequence[st
 
 def get_task(connection: apsw.Connection, task: str, owner: str) -> Task:
     """The owner's task of that id. Raises NotFoundError."""
-    found = select_one(connection, Task, "tasks WHERE owner = ? AND id = ?", (owner, task))
-    if found is None:
-        raise NotFoundError(f"there is no task `{task[:100]}`", param="id")
-    return found
+    missing = f"there is no task `{task[:100]}`"
+    return select_existing(connection, Task, "tasks WHERE owner = ? AND id = ?", (owner, task), missing)
 
 
 def save_task(connection: apsw.Connection, task: Task) -> None:

@@ -145,8 +145,7 @@ def _digest(table: Table, connection: apsw.Connection) -> tuple[int, bytes]:
 def _numbers(tables: list[Table], connection: apsw.Connection, *, from_server: bool) -> dict[str, int]:
     """The last number that each table has given, erased rows included."""
     if not from_server:
-        rows = connection.execute("SELECT name, seq FROM sqlite_sequence").fetchall()
-        return {str(name): int(str(seq)) for name, seq in rows}
+        return dict(connection.execute("SELECT name, seq FROM sqlite_sequence"))
     found = {}
     for table in tables:
         if table.number is not None:

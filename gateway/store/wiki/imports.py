@@ -85,4 +85,4 @@ def other_origins(connection: apsw.Connection, origin: str) -> dict[str, int]:
     rows = connection.execute(
         "SELECT origin, count(*) FROM wiki_names WHERE origin <> ? GROUP BY origin ORDER BY origin", (origin,)
     )
-    return {str(found): int(count) for found, count in rows}
+    return dict(rows)

@@ -77,8 +77,7 @@ def delete_title(connection: apsw.Connection, title: str) -> None:
 
 def names_of(connection: apsw.Connection, origin: str) -> dict[str, str]:
     """Every name of that origin and its target."""
-    rows = connection.execute("SELECT name, target FROM wiki_names WHERE origin = ?", (origin,))
-    return {str(name): str(target) for name, target in rows}
+    return dict(connection.execute("SELECT name, target FROM wiki_names WHERE origin = ?", (origin,)))
 
 
 def has_other_origin(connection: apsw.Connection, origin: str) -> bool:

@@ -72,7 +72,7 @@ def redirects_by_words(connection: apsw.Connection, match: str, limit: int) -> l
         "ORDER BY found.score, wiki_names.name",
         (match, limit),
     )
-    return [(str(name), float(str(score))) for name, score in rows]
+    return list(rows)
 
 
 def names_by_prefix(connection: apsw.Connection, key: str, limit: int) -> list[Name]:
