@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any
 
-import httpx2
 import msgspec
 from msgspec import Struct
 
@@ -116,16 +114,6 @@ class StreamClock:
             cached_tokens=details.cached_tokens if details is not None else None,
             text="".join(self._pieces),
         )
-
-
-async def events(response: httpx2.Response) -> AsyncIterator[str]:
-    """Yield the data of server-sent events up to ``[DONE]``."""
-    async for line in response.aiter_lines():
-        if line.startswith("data:"):
-            data = line.removeprefix("data:").strip()
-            if data == "[DONE]":
-                return
-            yield data
 
 
 def message_of(error: Any) -> str:

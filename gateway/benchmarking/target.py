@@ -10,7 +10,7 @@ from typing import Any, Literal
 import httpx2
 import msgspec
 
-from gateway.benchmarking.stream import BenchError, StreamClock, TimedReply, TokenUsage, events, message_of
+from gateway.benchmarking.stream import BenchError, StreamClock, TimedReply, TokenUsage, message_of
 from gateway.benchmarking.texts import BenchmarkTexts
 
 Kind = Literal["hearth", "llama-server", "other"]
@@ -101,8 +101,10 @@ class Target:
             body["priority"] = "background"
         clock = StreamClock()
         async with self._sent("POST", "/v1/chat/completions", body) as response:
-            async for data in events(response):
-                clock.add(data)
+            async for event in httpx2.EventSource(response):
+                if event.data == "[DONE]":
+                    break
+                clock.add(event.data)
         self.estimated |= clock.usage is None
         words = sum(len(message["content"].split()) for message in messages)
         return clock.reply(self._template_tokens + round(words * self.tokens_per_word))

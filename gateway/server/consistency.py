@@ -149,7 +149,7 @@ def _of_upstream(settings: Settings) -> Iterator[str]:
     }
     for name, (urls, model_name, model) in given.items():
         for url in urls:
-            if not _is_address(url):
+            if not (_is_address(url) and urlsplit(url).scheme in ("http", "https")):
                 yield f"upstream.{name} has {url!r}, which is no base URL: write it like http://10.0.0.2:8000"
         if urls and not model:
             yield f'upstream.{name} is set, but {model_name} is "": set it to the name of the model there'
@@ -280,27 +280,18 @@ def _of_tokenizer(settings: Settings) -> Iterator[str]:
 
 
 def _is_address(text: str) -> bool:
-    """Whether this is an http(s) URL that paths can be appended to."""
+    """Whether this is a URL with a host that paths can be appended to."""
     try:
         parts = urlsplit(text)
         host, _ = parts.hostname, parts.port
     except ValueError:
         return False
-    return bool(parts.scheme in ("http", "https") and host) and not (
-        parts.query or parts.fragment or "@" in parts.netloc
-    )
+    return bool(parts.scheme and host) and not (parts.query or parts.fragment or "@" in parts.netloc)
 
 
 def _is_origin(text: str) -> bool:
     """Whether this is an origin as browsers send it: scheme, host and port."""
-    try:
-        parts = urlsplit(text.rstrip("/"))
-        host, _ = parts.hostname, parts.port
-    except ValueError:
-        return False
-    return bool(parts.scheme and host) and not (
-        parts.path or parts.query or parts.fragment or "@" in parts.netloc
-    )
+    return _is_address(text) and not urlsplit(text.rstrip("/")).path
 
 
 def _lower_or_raise(settings: Settings, low: str, high: str) -> str:

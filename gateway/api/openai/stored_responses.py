@@ -12,7 +12,7 @@ from gateway.api.parsing.fields import Body, invalid
 from gateway.api.parsing.paging import query_of
 from gateway.api.services import ApiRequest
 from gateway.base.errors import NotFoundError
-from gateway.store.responses import erase_response, get_response, items_of
+from gateway.store.responses import StoredResponse, erase_response, get_response, items_of
 
 
 class ResponseQuery(Body, frozen=True):
@@ -47,13 +47,17 @@ def _missing(response: str) -> NotFoundError:
     )
 
 
-async def show(request: ApiRequest) -> dict[str, Any]:
-    """A stored response."""
-    query_of(request, ResponseQuery)
+async def _found(request: ApiRequest) -> StoredResponse:
     found = await request.read(lambda c: get_response(c, request.owner, request.path_id))
     if found is None:
         raise _missing(request.path_id)
-    return found.response
+    return found
+
+
+async def show(request: ApiRequest) -> dict[str, Any]:
+    """A stored response."""
+    query_of(request, ResponseQuery)
+    return (await _found(request)).response
 
 
 async def erase(request: ApiRequest) -> DeletedResponse:
@@ -68,9 +72,7 @@ async def erase(request: ApiRequest) -> DeletedResponse:
 async def input_items(request: ApiRequest) -> ItemList:
     """The items that a stored response answers, with those of the responses before it."""
     asked = query_of(request, ItemsQuery)
-    stored = await request.read(lambda c: get_response(c, request.owner, request.path_id))
-    if stored is None:
-        raise _missing(request.path_id)
+    stored = await _found(request)
     before = stored.previous
     earlier = await request.read(lambda c: items_of(c, request.owner, before)) if before else []
     items = [*(earlier if isinstance(earlier, list) else []), *stored.input]
