@@ -145,11 +145,12 @@ def _alike(connection: apsw.Connection, project: str, name: str) -> list[str]:
 
 
 def callers(connection: apsw.Connection, project: str, name: str) -> Callers:
+    """Who calls a definition: confirmed, possible, and calls that could not be resolved."""
     return _uses(connection, project, name, graph.CALLS)
 
 
 def references(connection: apsw.Connection, project: str, name: str) -> Callers:
-    """Calls, imports, bases, and places that hand the definition on."""
+    """Every use of a definition: calls, imports, bases, and places that hand it on."""
     return _uses(connection, project, name, graph.ALL_KINDS)
 
 
@@ -186,6 +187,7 @@ def _loose(connection: apsw.Connection, project: str, found: list[Place]) -> lis
 
 
 def callees(connection: apsw.Connection, project: str, name: str) -> Callees:
+    """What a definition calls."""
     found = find(connection, project, name)
     scopes = sorted(
         {each for place in found if place.kind != "module" for each in graph.inner(connection, place.id)}

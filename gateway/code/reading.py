@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from gateway.base.redact import MARK, take_secrets
+from gateway.base.structs import view
 from gateway.code.languages.extractor import SIGNATURE
 from gateway.code.languages.facts import DECODER, ENCODER, VERSION, FileFacts, last_part, variables
 from gateway.code.languages.parse import is_code, parse
@@ -102,18 +103,15 @@ def definition_rows(module: str, facts: FileFacts, lines: Sequence[str]) -> list
             name = f"<lambda{lambdas}>"
         qualified.append(f"{qualified[each.parent]}.{name}" if index else module.replace("/", "."))
         rows.append(
-            store.NewDefinition(
+            view(
+                store.NewDefinition,
+                each,
                 ordinal=index,
-                parent=each.parent,
                 name=last_part(each.name),
                 qualified=qualified[-1],
                 kind="method"
                 if each.kind == "function" and facts.definitions[each.parent].kind == "class"
                 else each.kind,
-                line=each.line,
-                end_line=each.end_line,
-                signature=each.signature,
-                doc=each.doc,
             )
         )
     for name, line in variables(facts).items():

@@ -15,6 +15,7 @@ import msgspec
 import psutil
 
 from gateway.base.errors import HearthError, ModelUnavailableError
+from gateway.base.structs import view
 from gateway.config.settings import ModelSettings
 from gateway.inference.interface import HostHealth, KeepAlive, ModelInfo
 from gateway.inference.process.breaker import Breaker
@@ -182,17 +183,7 @@ def wrong_reply(event: object) -> HearthError:
 
 
 def model_info(link: HostLink) -> ModelInfo:
-    ready = link.ready.result()
-    return ModelInfo(
-        name=link.plan.model.name,
-        n_ctx=ready.n_ctx,
-        n_ctx_train=ready.n_ctx_train,
-        architecture=ready.architecture,
-        description=ready.description,
-        fingerprint=ready.fingerprint,
-        dimensions=ready.dimensions,
-        adapters=ready.adapters,
-    )
+    return view(ModelInfo, link.ready.result(), name=link.plan.model.name)
 
 
 def _resident_bytes(pid: int) -> int | None:

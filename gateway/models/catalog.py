@@ -13,6 +13,7 @@ from msgspec import Meta, Struct
 
 from gateway.base.errors import ConfigurationError
 from gateway.base.resources import bundled
+from gateway.base.structs import view
 from gateway.config.settings import Settings, UpstreamSettings
 from gateway.models.gguf_header import (
     WEIGHTS_FACTOR,
@@ -368,21 +369,17 @@ def _model(row: ModelRow, path: Path, wanted: _Wanted, cache_reason: str) -> Res
         ram += cache_bytes(path, context) - cache_bytes(path, row.context)
     if wanted.context:
         cache_reason = f"set by `{_NAME_SETTINGS[row.kind].partition('.')[0]}.context`"
-    return ResolvedModel(
-        name=row.name,
+    return view(
+        ResolvedModel,
+        row,
         path=path,
         size_bytes=size,
         ram_bytes=ram,
         context=context,
         trained_context=trained,
         small=trained is not None and size < _SMALL_BYTES,
-        defaults=row.defaults,
-        notice=row.notice,
-        kind=row.kind,
-        prompts=row.prompts,
         dimensions=row.dimensions or None,
         cell_bytes=cache_bytes(path, 1),
-        languages=row.languages,
         context_given=bool(wanted.context),
         cache_reason=cache_reason,
     )

@@ -18,6 +18,7 @@ from msgspec import Meta, Struct
 
 from gateway.base.errors import ConfigurationError, InvalidRequestError, NotFoundError
 from gateway.base.resources import bundled
+from gateway.base.structs import view
 from model_host.protocol import Lane, Message, Sampling, TextPart
 
 _FENCE = "+++"
@@ -190,10 +191,9 @@ def read_prompt(path: Path) -> Prompt:
     except (OSError, ValueError) as error:  # errors of TOML, UTF-8 and msgspec are ValueErrors
         raise ConfigurationError(f"the prompt file {path}: {error}") from None
     sampling = msgspec.structs.asdict(header.sampling)
-    return Prompt(
-        name=header.name,
-        version=header.version,
-        lane=header.lane,
+    return view(
+        Prompt,
+        header,
         variables=tuple(header.variables),
         max_tokens=sampling.pop("max_tokens"),
         sampling=Sampling(**sampling),

@@ -20,6 +20,7 @@ from gateway.api.http.endpoint import Endpoint
 from gateway.api.openai.models import context_length
 from gateway.api.services import ApiRequest, Services
 from gateway.base.errors import HearthError, OverloadedError
+from gateway.base.structs import view
 from gateway.base.supervised import TaskHealth
 from gateway.inference.embedding import OptionalHost
 from gateway.inference.interface import HostHealth, HostState, ModelInfo, ReplicaHealth
@@ -64,8 +65,7 @@ class HostStatus(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, health: HostHealth, problem: str | None = None) -> HostStatus:
-        fields = {name: getattr(health, name) for name in cls.__struct_fields__}
-        return cls(**fields | {"problem": problem or health.problem})
+        return view(cls, health, problem=problem or health.problem)
 
 
 class Queue(Struct, frozen=True):

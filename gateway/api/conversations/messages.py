@@ -13,6 +13,7 @@ from gateway.api.openai.models import DEFAULT, check_model
 from gateway.api.parsing.fields import Body, invalid, read_body
 from gateway.api.services import ApiRequest
 from gateway.api.streaming.streams import Relay, StreamReply, done_of, named_events, until_disconnect
+from gateway.base.structs import view
 from gateway.memory.events import BudgetKnown, Done, MessageAccepted, PostCall, PostEvent
 from gateway.memory.hub import News
 from gateway.memory.types import BudgetReport
@@ -79,18 +80,14 @@ async def post_message(request: ApiRequest, conversation: Conversation) -> objec
     """Accept the message and answer it."""
     services = request.services
     body = await read_body(request, NewMessageBody)
-    call = PostCall(
+    call = view(
+        PostCall,
+        body,
         id=request.id,
         conversation=conversation,
-        text=body.text,
-        speaker=body.speaker,
-        role=body.role,
         message_id=body.id,
         lane=body.priority or "interactive",
         adapter=check_model(services, body.model or DEFAULT),
-        max_tokens=body.max_tokens,
-        reply=body.reply,
-        failed=body.failed,
     )
     relay: Relay[PostEvent] = Relay(services.conversations.post(call), services.drain)
     named = _namer()

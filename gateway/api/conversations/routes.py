@@ -30,6 +30,7 @@ from gateway.api.services import ApiRequest
 from gateway.api.streaming.streams import until_disconnect
 from gateway.base.errors import ConfigurationError, NotFoundError
 from gateway.base.redact import without_secrets
+from gateway.base.structs import view
 from gateway.memory.compose import summary_text
 from gateway.memory.planning.budget import time_zone
 from gateway.memory.types import Block, LeftOut
@@ -271,13 +272,9 @@ async def context(request: ApiRequest) -> ContextReply:
     """The blocks of the next message's prompt, and what it would leave out."""
     services, conversation = request.services, await conversation_of(request)
     built = await services.conversations.context(conversation)
-    return ContextReply(
-        blocks=built.composition.blocks,
-        left_out=built.composition.left_out,
-        total=built.composition.total,
-        limit=built.budget.limit,
-        ceiling=built.budget.ceiling,
-        floor=built.budget.floor,
+    budget = built.budget
+    return view(
+        ContextReply, built.composition, limit=budget.limit, ceiling=budget.ceiling, floor=budget.floor
     )
 
 

@@ -16,11 +16,12 @@ from gateway.api.parsing.paging import PagedByTime, pair, query_of
 from gateway.api.services import ApiRequest
 from gateway.base.errors import NotFoundError
 from gateway.base.redact import without_secrets
+from gateway.base.structs import view
 from gateway.runs.decide import call_text
 from gateway.runs.planning.items import line_of
 from gateway.runs.service import FollowingSince
 from gateway.store.memory.notices import Notice
-from gateway.store.memory.runs import Breakpoint, BreakpointKind, Outcome, PlannedBy, RunState, RunView
+from gateway.store.memory.runs import BreakpointKind, Outcome, PlannedBy, RunState, RunView
 from gateway.store.memory.tasks import Archetype, State
 
 Line = Annotated[str, Meta(min_length=1, max_length=4000)]
@@ -150,8 +151,8 @@ class Notices(Struct, frozen=True):
 async def begin(request: ApiRequest) -> Struct:
     """Start a run of a task: it carries out its checklist, and waits at BREAKPOINTs."""
     body, _ = without_secrets(await read_body(request, NewRun))
-    view = await request.services.runs.begin(request.path_id, request.owner, body.steps, body.archetype)
-    return run_reply(view)
+    runs = request.services.runs
+    return run_reply(await runs.begin(request.path_id, request.owner, body.steps, body.archetype))
 
 
 async def show(request: ApiRequest) -> Struct:
@@ -164,7 +165,7 @@ async def events(request: ApiRequest) -> object:
     runs = request.services.runs
     await runs.view(request.path_id, request.owner)
     source = runs.watch(request.path_id, request.owner)
-    return followed(request, source, lambda view: ("run", run_reply(view)))
+    return followed(request, source, lambda found: ("run", run_reply(found)))
 
 
 async def answer(request: ApiRequest) -> Struct:
@@ -215,7 +216,7 @@ async def replay(request: ApiRequest) -> Struct:
 async def notices(request: ApiRequest) -> Struct:
     """Take the notices of the caller's tasks: reminders, BREAKPOINTs, results. Each is given once."""
     found = await request.services.runs.notices(request.owner)
-    return Notices([_notice(each) for each in found])
+    return Notices([view(NoticeReply, each) for each in found])
 
 
 async def list_all(request: ApiRequest) -> Struct:
@@ -226,7 +227,7 @@ async def list_all(request: ApiRequest) -> Struct:
 async def page_of(request: ApiRequest, asked: PagedByTime) -> RunPage:
     found = await request.services.runs.list(request.owner, asked.limit, asked.cursor)
     more = pair(found[-1].run.created_at, found[-1].run.id) if len(found) == asked.limit else None
-    return RunPage([run_reply(view) for view in found], more)
+    return RunPage([run_reply(each) for each in found], more)
 
 
 async def news(request: ApiRequest) -> object:
@@ -235,26 +236,15 @@ async def news(request: ApiRequest) -> object:
     def named(item: Notice | RunView | FollowingSince) -> tuple[str, object]:
         if isinstance(item, FollowingSince):
             return "ready", item
-        return ("run", run_reply(item)) if isinstance(item, RunView) else ("notice", _notice(item))
+        return ("run", run_reply(item)) if isinstance(item, RunView) else ("notice", view(NoticeReply, item))
 
     return followed(request, request.services.runs.news(request.owner), named)
-
-
-def _notice(found: Notice) -> NoticeReply:
-    return NoticeReply(
-        task=found.task, text=found.text, breakpoint=found.breakpoint, created_at=found.created_at
-    )
 
 
 async def approvals(request: ApiRequest) -> Struct:
     """What the caller has approved with `always`."""
     found = await request.services.runs.approvals(request.owner)
-    return Approvals(
-        [
-            ApprovalReply(id=each.id, calls=call_text(each.tool, each.pattern), created_at=each.created_at)
-            for each in found
-        ]
-    )
+    return Approvals([view(ApprovalReply, each, calls=call_text(each.tool, each.pattern)) for each in found])
 
 
 async def revoke(request: ApiRequest) -> Struct:
@@ -270,47 +260,25 @@ async def _moved(request: ApiRequest, move: Callable[[str, str], Awaitable[RunVi
     return run_reply(await move(request.path_id, request.owner))
 
 
-def run_reply(view: RunView) -> RunReply:
-    run, waiting = view.run, view.waiting_for
-    last = {step.item: step for step in view.steps}
+def run_reply(found: RunView) -> RunReply:
+    last = {step.item: step for step in found.steps}
     steps = [
-        StepReply(
-            id=item.id,
-            title=item.title,
+        view(
+            StepReply,
+            item,
             line=line_of(item),
-            state=item.state,
-            attempts=sum(step.item == item.id for step in view.steps),
+            attempts=sum(step.item == item.id for step in found.steps),
             outcome=last[item.id].outcome if item.id in last else None,
             result=last[item.id].result if item.id in last else None,
             request=last[item.id].request if item.id in last else "",
         )
-        for item in view.items
+        for item in found.items
     ]
-    return RunReply(
-        task=run.task,
-        title=view.task.title,
-        archetype=view.task.archetype,
-        state=run.state,
-        planned=run.planned,
-        steps=steps,
-        breakpoint=_breakpoint_reply(waiting) if waiting is not None else None,
-        result=run.result,
-        tokens=run.tokens,
-        seconds=run.seconds,
-        created_at=run.created_at,
-        updated_at=run.updated_at,
-    )
-
-
-def _breakpoint_reply(found: Breakpoint) -> BreakpointReply:
-    return BreakpointReply(
-        id=found.id,
-        item=found.item,
-        kind=found.kind,
-        question=found.question,
-        schema=found.schema,
-        expires_at=found.expires_at,
-        expired=time.time() >= found.expires_at,
+    stop = found.waiting_for
+    asked = view(BreakpointReply, stop, expired=time.time() >= stop.expires_at) if stop is not None else None
+    task = found.task
+    return view(
+        RunReply, found.run, title=task.title, archetype=task.archetype, steps=steps, breakpoint=asked
     )
 
 

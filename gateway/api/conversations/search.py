@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from gateway.api.http.endpoint import Endpoint
 from gateway.api.parsing.paging import Listed, query_of
 from gateway.api.services import ApiRequest
+from gateway.base.structs import view
 from gateway.memory.history import excerpt
 from gateway.store.memory.conversations import get_conversation
 from gateway.store.memory.history import said
@@ -61,18 +61,7 @@ async def page_of(request: ApiRequest, asked: SearchQuery) -> SearchPage:
     begin = asked.before if isinstance(asked.before, int) else 0
     end = begin + asked.limit
     rows = await request.read(lambda c: said(c, found[begin:end]))
-    hits = [
-        SearchHit(
-            message=row.id,
-            snippet=excerpt(row.text, asked.q),
-            **{
-                name: value
-                for name, value in msgspec.structs.asdict(row).items()
-                if name not in ("id", "text")
-            },
-        )
-        for row in rows
-    ]
+    hits = [view(SearchHit, row, message=row.id, snippet=excerpt(row.text, asked.q)) for row in rows]
     return SearchPage(hits, end if end < len(found) else None)
 
 

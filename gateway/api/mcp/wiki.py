@@ -19,6 +19,7 @@ from gateway.ask.types import AnswerDelta, AnswerDone, AskCall, AskEvent, Citati
 from gateway.base.aio import side_by_side
 from gateway.base.errors import DeadlineError, HearthError
 from gateway.base.ranking import K_SEARCH, fuse
+from gateway.base.structs import view
 from gateway.memory.history import excerpt
 from gateway.wiki.source import Page, WikiSource
 
@@ -94,12 +95,7 @@ async def ask_wiki(request: ApiRequest, asked: WikiQuestion, progress: Progress)
                 case AnswerDelta(text):
                     await progress(text)
                 case AnswerDone(result):
-                    return WikiAnswer(
-                        id=result.id,
-                        answer=result.answer,
-                        citations=result.citations,
-                        skipped=result.skipped,
-                    )
+                    return view(WikiAnswer, result)
     raise AssertionError("a flow ends with its result or an error")
 
 
@@ -144,10 +140,9 @@ async def read_page(request: ApiRequest, asked: PageQuery, progress: Progress) -
     if end < len(text):  # at the end of a line, if one ends in the second half
         end = text.rfind("\n", begin + asked.length // 2, end) + 1 or end
     end = min(end, len(text))
-    return PagePart(
-        title=page.title,
-        url=page.url,
-        revision=page.revision,
+    return view(
+        PagePart,
+        page,
         text=text[begin:end],
         offset=begin,
         end=max(begin, end),

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from inspect import getdoc
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import apsw
 from msgspec import Meta, Struct, to_builtins
+from msgspec.structs import asdict
 
-from gateway.api.http.endpoint import Endpoint, Handler
+from gateway.api.http.endpoint import Endpoint
 from gateway.api.parsing.paging import query_of
 from gateway.api.services import ApiRequest
 from gateway.base.ranking import K_SEARCH, fuse
+from gateway.base.structs import view
 from gateway.code import queries
 from gateway.code.neighbourhood import Level, Neighbourhood, neighbourhood
 from gateway.code.outline import HITS, Outline, outline
@@ -124,30 +126,17 @@ class FoundParts(Struct, frozen=True):
 
 async def list_all(request: ApiRequest) -> ProjectList:
     """The registered projects, by name."""
-    return ProjectList([_row(each) for each in await request.read_local(projects.list_projects)])
+    found = await request.read_local(projects.list_projects)
+    return ProjectList([view(ProjectRow, each) for each in found])
 
 
 async def show(request: ApiRequest) -> ProjectRow:
     """One project; `{id}` is its id or its name."""
-    return _row(await _project(request))
-
-
-def _row(project: projects.CodeProject) -> ProjectRow:
-    return ProjectRow(**{name: getattr(project, name) for name in ProjectRow.__struct_fields__})
+    return view(ProjectRow, await _project(request))
 
 
 async def _project(request: ApiRequest) -> projects.CodeProject:
     return await request.read_local(lambda c: projects.project_of(c, request.path_id))
-
-
-def _query(kind: type[Struct], ask: Callable[[apsw.Connection, str, Any], Any], doc: str) -> Handler:
-    async def handler(request: ApiRequest) -> object:
-        asked, project = query_of(request, kind), await _project(request)
-        found = await request.read_local(lambda c: ask(c, project.id, asked))
-        return PlaceList(found) if isinstance(found, list) else found
-
-    handler.__doc__ = doc
-    return handler
 
 
 async def code(request: ApiRequest) -> ShownDefinitions:
@@ -218,70 +207,30 @@ async def outline_for(request: ApiRequest, project: projects.CodeProject, tokens
 _BASE = "/v1/projects/{id}"
 
 
-def _endpoint(name: str, ask: Any, reply: Any, doc: str, query: type[Struct] = Named) -> Endpoint:
-    return Endpoint("GET", f"{_BASE}/{name}", _query(query, ask, doc), "user", reply=reply, query=query)
+def _query(name: str, ask: Callable[..., Any], reply: Any, query: type[Struct] = Named) -> Endpoint:
+    """What a function of the connection, the project and the fields of ``query`` finds."""
+
+    async def handler(request: ApiRequest) -> object:
+        asked, project = query_of(request, query), await _project(request)
+        found = await request.read_local(lambda c: ask(c, project.id, **asdict(asked)))
+        return PlaceList(found) if isinstance(found, list) else found
+
+    handler.__doc__ = getdoc(ask)
+    return Endpoint("GET", f"{_BASE}/{name}", handler, "user", reply=reply, query=query)
 
 
 ENDPOINTS = (
     Endpoint("GET", "/v1/projects", list_all, "user", reply=ProjectList),
     Endpoint("GET", _BASE, show, "user", reply=ProjectRow),
-    _endpoint(
-        "callers",
-        lambda c, project, asked: queries.callers(c, project, asked.name),
-        queries.Callers,
-        "Who calls a definition: confirmed, possible, and calls that could not be resolved.",
-    ),
-    _endpoint(
-        "callees",
-        lambda c, project, asked: queries.callees(c, project, asked.name),
-        queries.Callees,
-        "What a definition calls.",
-    ),
-    _endpoint(
-        "references",
-        lambda c, project, asked: queries.references(c, project, asked.name),
-        queries.Callers,
-        "Every use of a definition.",
-    ),
-    _endpoint(
-        "definition",
-        lambda c, project, asked: queries.find(c, project, asked.name),
-        PlaceList,
-        "Where a name is defined.",
-    ),
-    _endpoint(
-        "subclasses",
-        lambda c, project, asked: queries.subclasses(c, project, asked.name),
-        PlaceList,
-        "All classes below a class.",
-    ),
-    _endpoint(
-        "imports",
-        lambda c, project, asked: queries.imports(c, project, asked.name),
-        queries.Imports,
-        "What a module imports, and who imports it.",
-    ),
-    _endpoint(
-        "impact",
-        lambda c, project, asked: queries.impact(c, project, asked.name, asked.depth),
-        queries.Impact,
-        "What depends on a definition, nearest first.",
-        Depth,
-    ),
-    _endpoint(
-        "path",
-        lambda c, project, asked: queries.route(c, project, asked.start, asked.end),
-        queries.Route,
-        "A shortest chain of calls between two definitions.",
-        Ends,
-    ),
-    _endpoint(
-        "graph",
-        lambda c, project, asked: neighbourhood(c, project, asked.name, asked.level, asked.depth, asked.most),
-        Neighbourhood,
-        "The neighbourhood of a definition, to be drawn.",
-        GraphQuery,
-    ),
+    _query("callers", queries.callers, queries.Callers),
+    _query("callees", queries.callees, queries.Callees),
+    _query("references", queries.references, queries.Callers),
+    _query("definition", queries.find, PlaceList),
+    _query("subclasses", queries.subclasses, PlaceList),
+    _query("imports", queries.imports, queries.Imports),
+    _query("impact", queries.impact, queries.Impact, Depth),
+    _query("path", queries.route, queries.Route, Ends),
+    _query("graph", neighbourhood, Neighbourhood, GraphQuery),
     Endpoint("GET", f"{_BASE}/map", map_, "user", reply=Outline, query=MapQuery),
     Endpoint("GET", f"{_BASE}/code", code, "user", reply=ShownDefinitions, query=Named),
     Endpoint("GET", f"{_BASE}/search", search, "user", reply=FoundParts, query=WordsQuery),

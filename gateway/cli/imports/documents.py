@@ -18,6 +18,7 @@ import msgspec
 from msgspec import Struct
 
 from gateway.base.errors import InvalidRequestError
+from gateway.base.structs import view
 from gateway.cli.imports.chats import conversation, message
 from gateway.memory.compose import summary_text
 from gateway.store.memory.conversations import DEFAULT_POLICIES, Conversation, ConversationKind, PolicyName
@@ -146,18 +147,13 @@ def written(
 
 
 def _line(archive: Archive, number: int, message: StoredMessage, ids: Mapping[int, str]) -> DailyChatLine:
-    return DailyChatLine(
+    return view(
+        DailyChatLine,
+        message,
         conversation=archive.conversation.id,
-        id=message.id,
-        role=message.role,
-        text=message.text,
         time=_time(message.created_at),
-        speaker=message.speaker,
-        failed=message.failed,
         answers=ids.get(message.answers or 0),
         number=number,
-        round=message.round,
-        redactions=message.redactions,
     )
 
 
@@ -165,16 +161,14 @@ def _spans(archive: Archive) -> Iterator[SummarySpan]:
     places = {each.seq: number for number, each in enumerate(archive.summaries, 1)}
     begin = min((each.seq for each in archive.messages), default=2**62)
     for summary in archive.summaries:
-        yield SummarySpan(
+        yield view(
+            SummarySpan,
+            summary,
             conversation=archive.conversation.id,
-            level=summary.level,
             from_time=_time(summary.from_time),
             to_time=_time(summary.to_time),
             messages=[each.id for each in archive.messages if summary.first <= each.seq <= summary.last],
-            text=summary.text,
-            pins=summary.pins,
             prompt=f"{summary.prompt_name} {summary.prompt_version}",
-            model=summary.model,
             live=summary.superseded_by is None,
             superseded_by=places.get(summary.superseded_by or 0),
             inherited=summary.first < begin,
@@ -316,21 +310,17 @@ def _summary(span: SummarySpan, number: int, seqs: Mapping[str, int]) -> Summary
         raise InvalidRequestError(f"{SUMMARY}: a summary covers `{missing[0][:60]}`, which {CHAT} lacks")
     covered = [seqs[name] for name in span.messages] or [0]  # 0: of the previous conversation
     prompt, _, version = span.prompt.rpartition(" ")
-    return Summary(
+    return view(
+        Summary,
+        span,
         seq=number,
-        superseded_by=span.superseded_by,
-        conversation=span.conversation,
-        level=span.level,
         first=0 if span.inherited else min(covered),
         last=max(covered),
         from_time=span.from_time.timestamp(),
         to_time=span.to_time.timestamp(),
-        text=span.text,
-        pins=span.pins,
         tokens=UNCOUNTED,
         prompt_name=prompt,
         prompt_version=int(version) if version.isascii() and version.isdigit() and len(version) < 9 else 0,
-        model=span.model,
         created_at=(span.created or span.to_time).timestamp(),
     )
 

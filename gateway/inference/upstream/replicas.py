@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from gateway.base.aio import stop
 from gateway.base.errors import HearthError, ModelUnavailableError
+from gateway.base.structs import view
 from gateway.inference.interface import HostHealth, HostState, ReplicaHealth
 from gateway.inference.process.breaker import Breaker
 from gateway.inference.upstream.connection import Connection
@@ -146,12 +147,10 @@ class Replicas(Generic[A]):
     def health(self) -> HostHealth:
         """The servers' health, and what can be said of them together."""
         replicas = [
-            ReplicaHealth(
-                url=each.url,
-                state=each.state,
-                problem=each.problem,
+            view(
+                ReplicaHealth,
+                each,
                 open_requests=each.open,
-                served=each.served,
                 failures=each.breaker.crashes,
                 retry_after=each.breaker.retry_after(),
                 abilities=msgspec.structs.asdict(each.able) if each.able is not None else {},
