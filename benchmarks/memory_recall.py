@@ -33,7 +33,6 @@ from gateway.models.served import ServedModel
 from gateway.store.db import Database
 from gateway.store.memory.conversations import Conversation, PolicyName, add_conversation, any_conversation
 from gateway.store.request_log import RequestRecord
-from gateway.telemetry.generations import text_of
 from model_host.protocol import Message
 from tests.gateway.api.scripted import ScriptedInference
 
@@ -56,7 +55,7 @@ class ExtractiveModel(ScriptedInference):
         self._chance = random.Random(2)
 
     def _reply(self, call: GenerateCall) -> list[str]:
-        text = "\n".join(map(text_of, call.messages or []))
+        text = "\n".join(message.text for message in call.messages or [])
         tokens = len(text) // _CHARACTERS_PER_TOKEN
         if call.lane != "background":
             self.largest_prompt = max(self.largest_prompt, tokens)
@@ -86,7 +85,7 @@ class ExtractiveModel(ScriptedInference):
         return [len(text) // _CHARACTERS_PER_TOKEN + 1 for text in texts]
 
     async def count_prompt(self, messages: list[Message], **_: object) -> int:
-        text = "\n".join(map(text_of, messages))
+        text = "\n".join(message.text for message in messages)
         return len(text) // _CHARACTERS_PER_TOKEN + 6 * len(messages)
 
     async def model_info(self, **_: object) -> ModelInfo:

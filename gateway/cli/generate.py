@@ -11,7 +11,7 @@ import msgspec
 
 from gateway.cli.common.client import GatewayClient, ServerOptions, with_server
 from gateway.cli.common.options import json_option
-from gateway.cli.common.text import say, text_of
+from gateway.cli.common.text import say
 from gateway.models.prompts import Prompt, load_prompts
 
 
@@ -80,10 +80,7 @@ def _named(prompt: Prompt, text: str | None, variables: tuple[str, ...]) -> dict
                 f"{prompt.name} has the variables {', '.join(prompt.variables)}, no `{variable}`"
             )
         values[variable] = value
-    messages = [
-        {"role": message.role, "content": text_of(msgspec.to_builtins(message.content))}
-        for message in prompt.render(**values)
-    ]
+    messages = [{"role": message.role, "content": message.text} for message in prompt.render(**values)]
     body: dict[str, Any] = {"messages": messages}
     # This omits defaults; the server's defaults are the same.
     body |= msgspec.to_builtins(prompt.sampling)

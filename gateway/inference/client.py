@@ -17,7 +17,7 @@ import psutil
 from gateway.base.errors import HearthError, ModelUnavailableError
 from gateway.base.structs import view
 from gateway.config.settings import ModelSettings
-from gateway.inference.interface import HostHealth, KeepAlive, ModelInfo
+from gateway.inference.interface import HostHealth, ModelInfo
 from gateway.inference.process.breaker import Breaker
 from gateway.inference.process.failures import RETRY_SECONDS, request_failure
 from gateway.inference.process.keepalive import IdleClock, Use
@@ -167,9 +167,9 @@ class HostClient:
             raise wrong_reply(event)
         return event
 
-    async def ask(self, message: HostQuery, expected: type[T], keep_alive: KeepAlive) -> T:
+    async def ask(self, message: HostQuery, expected: type[T]) -> T:
         """:meth:`answer` of the ready host, which starts when needed."""
-        with self._idle.begin(keep_alive) as use:
+        with self._idle.begin() as use:
             return await self.answer(await self._supervisor.ensure_ready(), message, expected, use)
 
     def wire_id(self, request_id: str) -> str:

@@ -94,26 +94,24 @@ class HostInference(HostClient):
                     self._known_counts.put(text, count)
         return [counts[text] for text in texts]
 
-    async def count_prompt(
-        self, messages: list[Message], *, tools: Sequence[Tool] = (), keep_alive: KeepAlive = None
-    ) -> int:
+    async def count_prompt(self, messages: list[Message], *, tools: Sequence[Tool] = ()) -> int:
         message = Count(id=self.wire_id("count"), messages=messages, tools=list(tools))
-        return _only((await self.ask(message, Counted, keep_alive)).counts)
+        return _only((await self.ask(message, Counted)).counts)
 
-    async def tokenize(self, text: str, *, ends: bool = False, keep_alive: KeepAlive = None) -> list[int]:
+    async def tokenize(self, text: str, *, ends: bool = False) -> list[int]:
         message = Count(id=self.wire_id("tokenize"), texts=[text], return_tokens=True, ends=ends)
-        return _only((await self.ask(message, Counted, keep_alive)).tokens)
+        return _only((await self.ask(message, Counted)).tokens)
 
-    async def detokenize(self, tokens: list[int], *, keep_alive: KeepAlive = None) -> str:
+    async def detokenize(self, tokens: list[int]) -> str:
         message = Detokenize(id=self.wire_id("detokenize"), tokens=tokens)
-        return (await self.ask(message, Detokenized, keep_alive)).text
+        return (await self.ask(message, Detokenized)).text
 
-    async def token_bytes(self, tokens: list[int], *, keep_alive: KeepAlive = None) -> list[bytes]:
+    async def token_bytes(self, tokens: list[int]) -> list[bytes]:
         pieces: list[bytes] = []
         for start in range(0, len(tokens), _PIECES_AT_ONCE):
             part = tokens[start : start + _PIECES_AT_ONCE]
             message = Detokenize(id=self.wire_id("detokenize"), tokens=part, return_pieces=True)
-            answer = await self.ask(message, Detokenized, keep_alive)
+            answer = await self.ask(message, Detokenized)
             if answer.pieces is None or len(answer.pieces) != len(part):
                 raise wrong_reply(answer)
             pieces += map(bytes, answer.pieces)

@@ -173,18 +173,16 @@ class Inference(Protocol):
     async def count(self, texts: list[str], *, keep_alive: KeepAlive = None) -> list[int]:
         """Tokens of each text as plain text."""
 
-    async def count_prompt(
-        self, messages: list[Message], *, tools: Sequence[Tool] = (), keep_alive: KeepAlive = None
-    ) -> int:
+    async def count_prompt(self, messages: list[Message], *, tools: Sequence[Tool] = ()) -> int:
         """Tokens of a whole chat prompt, template and tools included."""
 
-    async def tokenize(self, text: str, *, ends: bool = False, keep_alive: KeepAlive = None) -> list[int]:
+    async def tokenize(self, text: str, *, ends: bool = False) -> list[int]:
         """Token IDs of ``text`` as plain text; with ``ends`` between the special tokens that the model wants."""
 
-    async def detokenize(self, tokens: list[int], *, keep_alive: KeepAlive = None) -> str:
+    async def detokenize(self, tokens: list[int]) -> str:
         """The text of token IDs. Raises InvalidRequestError for an ID outside the vocabulary."""
 
-    async def token_bytes(self, tokens: list[int], *, keep_alive: KeepAlive = None) -> list[bytes]:
+    async def token_bytes(self, tokens: list[int]) -> list[bytes]:
         """The bytes that each token adds to a text. Raises as :meth:`detokenize`."""
 
     async def model_info(self, *, keep_alive: KeepAlive = None) -> ModelInfo:

@@ -152,19 +152,17 @@ class SwitchableInference:
     async def count(self, texts: list[str], *, keep_alive: KeepAlive = None) -> list[int]:
         return await (await self._serving()).count(texts, keep_alive=keep_alive)
 
-    async def count_prompt(
-        self, messages: list[Message], *, tools: Sequence[Tool] = (), keep_alive: KeepAlive = None
-    ) -> int:
-        return await (await self._serving()).count_prompt(messages, tools=tools, keep_alive=keep_alive)
+    async def count_prompt(self, messages: list[Message], *, tools: Sequence[Tool] = ()) -> int:
+        return await (await self._serving()).count_prompt(messages, tools=tools)
 
-    async def tokenize(self, text: str, *, ends: bool = False, keep_alive: KeepAlive = None) -> list[int]:
-        return await (await self._serving()).tokenize(text, ends=ends, keep_alive=keep_alive)
+    async def tokenize(self, text: str, *, ends: bool = False) -> list[int]:
+        return await (await self._serving()).tokenize(text, ends=ends)
 
-    async def detokenize(self, tokens: list[int], *, keep_alive: KeepAlive = None) -> str:
-        return await (await self._serving()).detokenize(tokens, keep_alive=keep_alive)
+    async def detokenize(self, tokens: list[int]) -> str:
+        return await (await self._serving()).detokenize(tokens)
 
-    async def token_bytes(self, tokens: list[int], *, keep_alive: KeepAlive = None) -> list[bytes]:
-        return await (await self._serving()).token_bytes(tokens, keep_alive=keep_alive)
+    async def token_bytes(self, tokens: list[int]) -> list[bytes]:
+        return await (await self._serving()).token_bytes(tokens)
 
     async def model_info(self, *, keep_alive: KeepAlive = None) -> ModelInfo:
         return await (await self._serving()).model_info(keep_alive=keep_alive)

@@ -106,5 +106,4 @@ class GenerationRecorder:
 
 
 def text_of(message: Message) -> str:
-    content = message.content
-    return content if isinstance(content, str) else "".join(part.text for part in content)
+    return message.text

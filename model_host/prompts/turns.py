@@ -21,7 +21,7 @@ class Body(msgspec.Struct, frozen=True):
     @staticmethod
     def of(message: Message) -> Body:
         parts = [TextPart(message.content)] if isinstance(message.content, str) else message.content
-        whole = "".join(part.text for part in parts)
+        whole = message.text
         shared = 0
         for part in parts:
             if not part.shared and part.text:

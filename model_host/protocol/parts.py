@@ -110,10 +110,14 @@ class Message(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
     name: Annotated[str, Meta(max_length=256)] | None = None
 
     @property
+    def text(self) -> str:
+        """The whole content."""
+        return self.content if isinstance(self.content, str) else "".join(part.text for part in self.content)
+
+    @property
     def continuable(self) -> bool:
         """Whether a reply can begin with this message."""
-        texts = [self.content] if isinstance(self.content, str) else [part.text for part in self.content]
-        return self.role == "assistant" and not self.tool_calls and any(text.strip() for text in texts)
+        return self.role == "assistant" and not self.tool_calls and bool(self.text.strip())
 
 
 class TopLogprob(Struct, frozen=True):

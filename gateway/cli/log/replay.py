@@ -14,9 +14,10 @@ from msgspec import Struct
 
 from gateway.base.errors import InvalidRequestError
 from gateway.cli.common.client import GatewayClient, ReplyError
-from gateway.cli.common.text import say, text_of
+from gateway.cli.common.text import say
 from gateway.inference.embedding import outline
 from gateway.inference.reranker import outline_scores
+from gateway.inference.upstream.messages import chat_messages
 from gateway.models.prompts import Prompt, PromptSet
 from gateway.store.request_log import GenerationRecord, RequestRecord
 from model_host.protocol import Message, Sampling
@@ -171,7 +172,8 @@ def call_of(made: GenerationRecord, prompt: Prompt | None, place: str = "whole")
         body["chat_template_kwargs"] = variables
     if (budget := obeyed.get("thought_tokens")) is not None:
         body["thinking"] = {"budget_tokens": budget}
-    return Call("/v1/chat/completions", body | {"messages": [_message(each) for each in messages]})
+    body["messages"] = chat_messages(msgspec.convert(messages, list[Message]))
+    return Call("/v1/chat/completions", body)
 
 
 def output_of(reply: Mapping[str, Any]) -> str:
@@ -231,21 +233,3 @@ def _tools(obeyed: Mapping[str, Any]) -> dict[str, Any]:
         "tool_choice": choice,
         "parallel_tool_calls": obeyed.get("parallel_tool_calls", True),
     }
-
-
-def _message(logged: Mapping[str, Any]) -> dict[str, Any]:
-    """Convert a message to OpenAI's form."""
-    message = msgspec.convert(logged, Message)
-    made: dict[str, Any] = {"role": message.role, "content": text_of(logged.get("content", ""))}
-    if message.tool_calls:
-        made["tool_calls"] = [
-            {
-                "id": call.id,
-                "type": "function",
-                "function": {"name": call.name, "arguments": msgspec.json.encode(call.arguments).decode()},
-            }
-            for call in message.tool_calls
-        ]
-    if message.tool_call_id is not None:
-        made["tool_call_id"] = message.tool_call_id
-    return made

@@ -12,7 +12,6 @@ from msgspec.structs import replace
 
 from gateway.base.errors import ModelUnavailableError
 from gateway.inference.interface import GenerateCall
-from gateway.inference.upstream.messages import text_of
 from model_host.protocol import Message
 
 ATTEMPTS = 3
@@ -39,7 +38,7 @@ def instructed(call: GenerateCall, wrong: str = "", problem: str = "") -> Genera
         given = call.prompt if isinstance(call.prompt, str) else ""
         return replace(call, json_schema=None, prompt=f"{given}\n{wish}\n")
     *before, last = call.messages
-    told = [*before, replace(last, content=f"{text_of(last)}\n\n{wish}")]
+    told = [*before, replace(last, content=f"{last.text}\n\n{wish}")]
     if last.role != "user":
         told = [*call.messages, Message("user", wish)]
     return replace(call, json_schema=None, messages=told)

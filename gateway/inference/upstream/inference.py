@@ -36,7 +36,6 @@ from gateway.inference.upstream.messages import (
     chat_messages,
     chat_tools,
     request_of,
-    text_of,
 )
 from gateway.inference.upstream.replicas import Replica, Replicas
 from model_host.protocol import Delta, Finished, Message, Started, Tool
@@ -111,12 +110,10 @@ class UpstreamInference:
     ) -> AsyncGenerator[GenerationEvent, None]:
         able = replica.able
         assert able is not None, "only ready servers are picked"
+        is_checked = call.json_schema is not None and able.schemas == "checked"
+        stream = self._checked if is_checked else self._stream
         with replica.used():
-            if call.json_schema is not None and able.schemas == "checked":
-                stream = self._checked(replica, able, call)
-            else:
-                stream = self._stream(replica, able, call)
-            async with aclosing(stream) as events:
+            async with aclosing(stream(replica, able, call)) as events:
                 async for event in events:
                     yield event
         replica.generated()
@@ -173,10 +170,8 @@ class UpstreamInference:
         assert call.json_schema is not None
         wrong = problem = ""
         for _ in range(ATTEMPTS):
-            text, events = (
-                "",
-                [event async for event in self._stream(replica, able, instructed(call, wrong, problem))],
-            )
+            stream = self._stream(replica, able, instructed(call, wrong, problem))
+            events = [event async for event in stream]
             text = "".join(event.text for event in events if isinstance(event, Delta))
             found, fault = found_json(text, call.json_schema)
             if fault is None:
@@ -197,14 +192,12 @@ class UpstreamInference:
             self._known_counts.put(text, count)
         return [counts[text] if text in counts else self._known_counts.get(text) or 0 for text in texts]
 
-    async def count_prompt(
-        self, messages: list[Message], *, tools: Sequence[Tool] = (), keep_alive: KeepAlive = None
-    ) -> int:
+    async def count_prompt(self, messages: list[Message], *, tools: Sequence[Tool] = ()) -> int:
         if self._counter is not None:
             return await self._counter.count_prompt(messages, tools=tools)
         return await self._ask(lambda server, able: self._count_prompt(server, able, messages, tools))
 
-    async def tokenize(self, text: str, *, ends: bool = False, keep_alive: KeepAlive = None) -> list[int]:
+    async def tokenize(self, text: str, *, ends: bool = False) -> list[int]:
         if self._counter is not None:
             return await self._counter.tokenize(text, ends=ends)
 
@@ -214,7 +207,7 @@ class UpstreamInference:
 
         return await self._ask(ask)
 
-    async def detokenize(self, tokens: list[int], *, keep_alive: KeepAlive = None) -> str:
+    async def detokenize(self, tokens: list[int]) -> str:
         if self._counter is not None:
             return await self._counter.detokenize(tokens)
 
@@ -226,7 +219,7 @@ class UpstreamInference:
 
         return await self._ask(ask)
 
-    async def token_bytes(self, tokens: list[int], *, keep_alive: KeepAlive = None) -> list[bytes]:
+    async def token_bytes(self, tokens: list[int]) -> list[bytes]:
         if self._counter is not None:
             return await self._counter.token_bytes(tokens)
         raise cannot("with_pieces", "does not say the bytes of tokens; set upstream.tokenizer")
@@ -304,7 +297,7 @@ def _key(call: GenerateCall) -> str | None:
         return f"{call.owner}\0{str(call.prompt)[:_KEY_CHARACTERS]}"
     head = []
     for message in call.messages:
-        head.append(text_of(message))
+        head.append(message.text)
         if message.role != "system":
             break
     return "\0".join([call.owner, *head])

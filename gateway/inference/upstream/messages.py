@@ -151,13 +151,8 @@ def chat_messages(messages: list[Message]) -> list[dict[str, Any]]:
     return [_message(message) for message in messages]
 
 
-def text_of(message: Message) -> str:
-    parts = message.content
-    return parts if isinstance(parts, str) else "".join(part.text for part in parts)
-
-
 def _message(message: Message) -> dict[str, Any]:
-    made: dict[str, Any] = {"role": message.role, "content": text_of(message)}
+    made: dict[str, Any] = {"role": message.role, "content": message.text}
     if message.tool_calls:
         made["tool_calls"] = [
             {
