@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
+from dataclasses import dataclass
 
 import structlog
 
@@ -25,31 +26,29 @@ MakeHost = Callable[[Resolve, Callable[[], Sequence[ResolvedModel]]], HostInfere
 _RETRY_SECONDS = 5.0
 
 
+@dataclass(frozen=True)
 class ModelSwitch:
     """Exchanges the model of ``inference``, which is None for one that cannot be exchanged: given, or upstream.
 
     ``named`` finds a model by name or path, and how to find it again; it blocks on the file system.
     """
 
-    def __init__(
-        self, inference: SwitchableInference | None, named: Callable[[str], tuple[ResolvedModel, Resolve]]
-    ) -> None:
-        self._inference = inference
-        self._named = named
+    inference: SwitchableInference | None
+    named: Callable[[str], tuple[ResolvedModel, Resolve]]
 
     @property
     def switching_to(self) -> str | None:
         """The model that is being loaded to replace the present one."""
-        return self._inference.switching_to if self._inference is not None else None
+        return self.inference.switching_to if self.inference is not None else None
 
     async def use(self, name: str) -> None:
         """Serve the model of that name. Raises as ``named`` and :meth:`SwitchableInference.switch`."""
-        model, resolve = await asyncio.to_thread(self._named, name)
-        if self._inference is None:
+        model, resolve = await asyncio.to_thread(self.named, name)
+        if self.inference is None:
             raise ConfigurationError(
                 "the model cannot be switched: upstream servers have it, or this server's caller gave it"
             )
-        await self._inference.switch(model, resolve)
+        await self.inference.switch(model, resolve)
 
 
 class SwitchableInference:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator, Iterable, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal
 
@@ -96,22 +97,14 @@ class GenerateLine(Line, frozen=True, kw_only=True):
     context: list[int] | UnsetType = UNSET
 
 
+@dataclass
 class _LineRendering(Rendering):
-    def __init__(
-        self,
-        kind: type[ChatLine | GenerateLine],
-        model: str,
-        request_id: str,
-        turns: list[Message] | None,
-        *,
-        thoughts: bool,
-    ) -> None:
-        self.thoughts = thoughts
-        self._kind = kind
-        self._turns = turns
-        self._model = model
-        self._request_id = request_id
-        self._begun = time.monotonic()
+    kind: type[ChatLine | GenerateLine]
+    model: str
+    request_id: str
+    turns: list[Message] | None
+    thoughts: bool
+    begun: float = field(default_factory=time.monotonic, init=False)
 
     def line(
         self,
@@ -122,8 +115,8 @@ class _LineRendering(Rendering):
         done: bool = False,
         **fields: Any,
     ) -> ChatLine | GenerateLine:
-        head = {"model": self._model, "created_at": datetime.now(UTC), "done": done, **fields}
-        if self._kind is GenerateLine:
+        head = {"model": self.model, "created_at": datetime.now(UTC), "done": done, **fields}
+        if self.kind is GenerateLine:
             return GenerateLine(response=text, thinking=thought or UNSET, **head)
         message = OllamaMessageReply(content=text, thinking=thought or UNSET, tool_calls=calls or UNSET)
         return ChatLine(message=message, **head)
@@ -146,13 +139,13 @@ class _LineRendering(Rendering):
         """The fields of the last line. Loading took the time before the start that was not spent in the queue."""
         end, loading = choice.end, 0.0
         if choice.started is not None:
-            loading = max(0.0, choice.started_at - self._begun - choice.started.queue_seconds)
-        turns = self._turns if self._kind is GenerateLine else None
+            loading = max(0.0, choice.started_at - self.begun - choice.started.queue_seconds)
+        turns = self.turns if self.kind is GenerateLine else None
         context = {"context": context_of([*turns, Message("assistant", choice.text)])} if turns else {}
         return {
             **context,
             "done_reason": "length" if end.reason == "length" else "stop",
-            "total_duration": _nanoseconds(time.monotonic() - self._begun),
+            "total_duration": _nanoseconds(time.monotonic() - self.begun),
             "load_duration": _nanoseconds(loading),
             "prompt_eval_count": end.prompt_tokens,
             "prompt_eval_duration": _nanoseconds(end.prefill_seconds),
@@ -161,7 +154,7 @@ class _LineRendering(Rendering):
         }
 
     def failed(self, choices: Sequence[Choice], error: HearthError) -> Iterable[bytes]:
-        return [ndjson(OLLAMA.envelope(error, self._request_id))]
+        return [ndjson(OLLAMA.envelope(error, self.request_id))]
 
     def whole(self, choices: Sequence[Choice]) -> ChatLine | GenerateLine:
         [choice] = choices

@@ -7,6 +7,7 @@ import contextlib
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, aclosing, nullcontext
+from dataclasses import KW_ONLY, dataclass, field
 from types import TracebackType
 from typing import Any, Generic, Self, TypeVar, cast
 
@@ -276,6 +277,7 @@ async def done_of(relay: Relay[T], named: Callable[[T], tuple[str, Any]]) -> Any
     raise AssertionError("a flow ends with its result or an error")
 
 
+@dataclass(frozen=True)
 class StreamReply(Generic[T]):
     """An ASGI reply that streams the items of a relay.
 
@@ -284,23 +286,15 @@ class StreamReply(Generic[T]):
     ``during`` is entered before anything is sent and left at the end of the stream.
     """
 
-    def __init__(
-        self,
-        relay: Relay[T],
-        render: Callable[[Relay[T]], AsyncIterator[bytes]],
-        *,
-        hold: Callable[[T], bool] | None = None,
-        during: AbstractAsyncContextManager[None] | None = None,
-        response: Callable[[AsyncIterator[bytes]], ASGIApp] = event_stream,
-    ) -> None:
-        self._relay = relay
-        self._render = render
-        self._response = response
-        self._hold = hold
-        self._during = during or nullcontext()
+    relay: Relay[T]
+    render: Callable[[Relay[T]], AsyncIterator[bytes]]
+    _: KW_ONLY
+    hold: Callable[[T], bool] | None = None
+    during: AbstractAsyncContextManager[None] = field(default_factory=nullcontext)
+    response: Callable[[AsyncIterator[bytes]], ASGIApp] = event_stream
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async with self._during, self._relay:
-            if self._hold is not None:
-                await until_disconnect(receive, self._relay.hold(self._hold))
-            await self._response(self._render(self._relay))(scope, receive, send)
+        async with self.during, self.relay:
+            if self.hold is not None:
+                await until_disconnect(receive, self.relay.hold(self.hold))
+            await self.response(self.render(self.relay))(scope, receive, send)

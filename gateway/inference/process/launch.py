@@ -6,7 +6,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 
 import structlog
@@ -43,31 +43,22 @@ class LaunchPlan:
     file: tuple[str, int, int]  # path, mtime in ns, size
 
 
+@dataclass(eq=False)
 class Launcher:
     """Makes launch plans and remembers which file could not be loaded.
 
     ``beside`` returns the models that other hosts have loaded.
     """
 
-    def __init__(
-        self,
-        model: ResolvedModel | Callable[[], ResolvedModel],
-        settings: ModelSettings,
-        command: Sequence[str] | None = None,
-        *,
-        snapshots: Path | None = None,
-        beside: Callable[[], Sequence[ResolvedModel]] = tuple,
-        thread_plans: ThreadPlans | None = None,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._model = model
-        self._settings = settings
-        self._command = command
-        self._snapshots = snapshots
-        self._beside = beside
-        self._thread_plans = thread_plans
-        self._clock = clock
-        self._failed: tuple[list[object], float, ModelUnavailableError] | None = None
+    model: ResolvedModel | Callable[[], ResolvedModel]
+    settings: ModelSettings
+    command: Sequence[str] | None = None
+    _: KW_ONLY
+    snapshots: Path | None = None
+    beside: Callable[[], Sequence[ResolvedModel]] = tuple
+    thread_plans: ThreadPlans | None = None
+    clock: Callable[[], float] = time.monotonic
+    _failed: tuple[list[object], float, ModelUnavailableError] | None = field(default=None, init=False)
 
     def plan(self) -> LaunchPlan:
         """Resolve the model and check file and memory. Blocks on the file system.
@@ -75,14 +66,14 @@ class Launcher:
         Raises HearthError: no file, not a model, too little memory, or a file that just failed to load.
         """
         model, file = self._resolved()
-        if self._failed is not None and self._failed[0] == _files(model) and self._clock() < self._failed[1]:
+        if self._failed is not None and self._failed[0] == _files(model) and self.clock() < self._failed[1]:
             raise fresh(self._failed[2])
-        fitting = fit_memory(model, self._settings.memory_headroom_bytes, beside=self._beside())
+        fitting = fit_memory(model, self.settings.memory_headroom_bytes, beside=self.beside())
         if fitting.context < model.context:
             log.warning("kv_cache_reduced", cells=fitting.context, why=fitting.cache_reason)
-        known = self._thread_plans.get(file) if self._thread_plans is not None else None
+        known = self.thread_plans.get(file) if self.thread_plans is not None else None
         threads = known.plan if known is not None else None
-        command = self._command or host_command(fitting, self._settings, self._snapshots, threads)
+        command = self.command or host_command(fitting, self.settings, self.snapshots, threads)
         return LaunchPlan(tuple(command), child_environment(os.environ), fitting, file)
 
     def check(self, *, in_memory: bool = False) -> None:
@@ -97,7 +88,7 @@ class Launcher:
         if failed is not None and failed[0] == _files(model) and failed[2].code != "out_of_memory":
             raise fresh(failed[2])
         if not in_memory:
-            fit_memory(model, self._settings.memory_headroom_bytes, beside=self._beside())
+            fit_memory(model, self.settings.memory_headroom_bytes, beside=self.beside())
 
     def fits_in_full(self) -> bool:
         """Whether memory holds the model with all its cells beside what is loaded. Blocks on the file system.
@@ -106,7 +97,7 @@ class Launcher:
         """
         model, _ = self._resolved()
         try:
-            fitting = fit_memory(model, self._settings.memory_headroom_bytes, beside=self._beside())
+            fitting = fit_memory(model, self.settings.memory_headroom_bytes, beside=self.beside())
         except ModelUnavailableError as error:
             if error.retry_after is None:
                 raise
@@ -114,19 +105,19 @@ class Launcher:
         return fitting.context == model.context
 
     def _resolved(self) -> tuple[ResolvedModel, tuple[str, int, int]]:
-        model = self._model() if callable(self._model) else self._model
+        model = self.model() if callable(self.model) else self.model
         return model, _identity(model)
 
     def remember(self, plan: LaunchPlan, error: ModelUnavailableError) -> None:
         """Remember that the host could not load the files of ``plan``."""
-        self._failed = (_files(plan.model), self._clock() + REMEMBER_SECONDS, error)
+        self._failed = (_files(plan.model), self.clock() + REMEMBER_SECONDS, error)
 
     def loaded(self, plan: LaunchPlan, ready: protocol.Ready) -> None:
         """Store the numbers of threads that the ready host of ``plan`` has measured, if any, for the next one."""
         self._failed = None
-        if self._thread_plans is not None and ready.thread_speeds:
+        if self.thread_plans is not None and ready.thread_speeds:
             measured = {"plan": ready.thread_plan, "speeds": ready.thread_speeds, "measured_at": time.time()}
-            self._thread_plans.update(plan.model.name, plan.file, **measured)
+            self.thread_plans.update(plan.model.name, plan.file, **measured)
 
 
 def host_command(
