@@ -103,9 +103,8 @@ class Reflector:
         self._parts = parts
         self._places = places  # of summaries that are written at once
         self._builder = builder
-        self._turns = parts.database.peers.locks(
-            "assistant"
-        )  # several: several of its conversations may end at once
+        # Several of an assistant's conversations may end at once.
+        self._turns = parts.database.peers.locks("assistant")
 
     async def run(self, conversation: Conversation) -> None:
         """Reflect for each assistant that gets the conversation's summaries. Raises what the inference raises."""

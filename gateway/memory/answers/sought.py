@@ -61,9 +61,8 @@ _WHICH = re.compile(
     r"(?:and |so )?(?:what|which) (\w+) (?=(?:am|are|is|was|were|do|did|does|have|has|had)\b)|(?<!\w)(\w+) nào(?!\w)",
     re.I,
 )
-_PLAIN = re.compile(
-    r"\b(?:will|going to|gonna|sẽ|khi(?= nào))\b", re.I
-)  # no sign of another kind of question
+# No sign of another kind of question.
+_PLAIN = re.compile(r"\b(?:will|going to|gonna|sẽ|khi(?= nào))\b", re.I)
 # What a question of this kind is about without saying more.
 _OF_KIND = content("appointment time day date hour number place giờ ngày hôm lúc số cái chiếc tấm người con")
 # Said in any such question.

@@ -37,9 +37,8 @@ class Situation(Struct, frozen=True, kw_only=True):
     fixed_tokens: int
     turn_tokens: int
     force: bool = False
-    reflected: AbstractSet[int] = (
-        frozenset()
-    )  # summaries (``seq``) that the assistant's reflection stands for
+    # Summaries (``seq``) that the assistant's reflection stands for.
+    reflected: AbstractSet[int] = frozenset()
 
     @property
     def chain(self) -> list[Summary]:

@@ -18,12 +18,7 @@ from gateway.memory.context import Context, ContextBuilder, MemoryParts
 from gateway.memory.hub import Hub
 from gateway.memory.planning.planner import plan
 from gateway.memory.planning.situation import MIN_TARGET_TOKENS
-from gateway.memory.summaries.summarize import (
-    Summarizer,
-    SummaryDraft,
-    SummaryRejectedError,
-    SummarySource,
-)
+from gateway.memory.summaries.summarize import Summarizer, SummaryDraft, SummaryRejectedError, SummarySource
 from gateway.memory.summaries.variables import with_variables
 from gateway.memory.types import Compaction
 from gateway.models.prompts import PromptSet
@@ -42,12 +37,8 @@ log = structlog.get_logger(__name__)
 
 # Plans in a row for one conversation: usually two or three, but an imported log takes one per context's worth of text.
 _MAX_PLANS = 1000
-
-
 # Summaries that the model writes at once, over all conversations.
 _AT_ONCE = 4
-
-
 # Of a summary of the whole conversation, before the model's speeds are known.
 _UNKNOWN_SECONDS = 1.0
 
@@ -74,9 +65,8 @@ class HistoryCompactor:
         self.places = asyncio.Semaphore(_AT_ONCE)
         # Summaries of parts of unfinished compactions, by conversation.
         self._finished: defaultdict[str, dict[tuple[object, ...], str]] = defaultdict(dict)
-        self._refused: set[tuple[str, int]] = (
-            set()
-        )  # models, and extracts that they could not replace (``seq``)
+        # Models, and extracts that they could not replace (``seq``).
+        self._refused: set[tuple[str, int]] = set()
 
     def seconds_left(self, conversation: str) -> float | None:
         """Estimated seconds until the current summaries are done; None when unknown, or when none is written."""
@@ -187,9 +177,8 @@ class HistoryCompactor:
         seqs = [message.seq for message in situation.messages if not message.failed]
         first = min(seqs, default=None)
         last = max([*seqs, *(summary.last for summary in situation.chain)], default=0)
-        if (
-            current is not None and current.prompt_name != EXTRACT
-        ):  # the model reads anew what an extract is of
+        # The model reads anew what an extract is of.
+        if current is not None and current.prompt_name != EXTRACT:
             folds = [Summary(**msgspec.structs.asdict(current), seq=0, superseded_by=None)]
             first = current.last + 1
         if last <= (current.last if current is not None else 0):

@@ -97,9 +97,8 @@ _LIST = (
 )
 _TO = r"(?:to|that|about|of|for|:|rằng|là|về)"
 
-GENERAL = re.compile(
-    r"how (?:do|can|could|to|would|should) (?:i|you|we)\b", re.I
-)  # though it has such a word
+# Though it has such a word.
+GENERAL = re.compile(r"how (?:do|can|could|to|would|should) (?:i|you|we)\b", re.I)
 
 # A part of words that names a tool, the most particular first. The groups are arguments.
 _NAMED: dict[str, tuple[str, ...]] = {

@@ -121,9 +121,8 @@ def _followed(parts: list[str], tools: Toolbox, known: NamedThings) -> list[Titl
         if part is parts[-1] and steps and steps[-1][0] in _FINDING and wordings.TELL_RESULT.fullmatch(text):
             continue  # the end of a run tells the last result
         own = _of_result(text, steps)
-        if (
-            own and own[0][0] == "remember" and steps[-1][0] == "search_wiki"
-        ):  # an answer is better kept than excerpts
+        # An answer is better kept than excerpts.
+        if own and own[0][0] == "remember" and steps[-1][0] == "search_wiki":
             steps[-1] = ("ask_wiki", {"question": f"What is {steps[-1][1]['query']}?"})
             found[-1] = TitlePart(found[-1].text, _planned(steps[-1:], tools))
         own = (
