@@ -33,7 +33,7 @@ from gateway.runs.planning.known import known_here, known_in
 from gateway.runs.planning.written import items_by_model
 from gateway.runs.reading import checked_reading
 from gateway.runs.recorded import new_request, of_step, step_record
-from gateway.runs.starting import start_run
+from gateway.runs.starting import Starter
 from gateway.runs.tool import Calling, Toolbox, ToolOutput, as_data, fenced, without_repetition
 from gateway.store.db import Database
 from gateway.store.memory.jobs import Job, finish_job, put_back_job
@@ -72,6 +72,10 @@ class RunParts(Struct, frozen=True, kw_only=True):
     record: Record
     tools: Toolbox
     pace: Pace = msgspec.field(default_factory=Pace)
+
+    @property
+    def starter(self) -> Starter:
+        return Starter(self.settings, self.tools, known_here(self.database))
 
     def model(self, owner: str, record: Record) -> MemoryModel:
         return MemoryModel(self.inference, record, self.pace, owner, "", self.served.current.name)
@@ -155,10 +159,8 @@ class Runner:
         elif left[0].id not in {run.task for run in open_runs(connection, view.task.id, view.run.owner)}:
             owner, strict = view.run.owner, "hybrid" in (view.task.archetype, left[0].archetype)
             archetype: Archetype = "hybrid" if strict else view.task.archetype
-            tools, limits = self._parts.tools, self._parts.settings
-            known = known_here(self._parts.database)
             try:
-                start_run(connection, limits, tools, known, left[0].id, owner, None, archetype)
+                self._parts.starter.start(connection, left[0].id, owner, None, archetype)
             except InvalidRequestError as error:
                 question = f"The task {left[0].title!r} cannot be started: {error.message}. Retry it?"
                 choices = ["retry", "skip", "cancel"]

@@ -20,11 +20,10 @@ from gateway.memory.hub import Hub
 from gateway.memory.worker import Worker
 from gateway.runs.answers import Answer, give_answer, make_items, proceed
 from gateway.runs.planning.checklist import items_of_lines, named_tools
-from gateway.runs.planning.known import known_here
 from gateway.runs.recorded import new_request, step_record
 from gateway.runs.requests.chat import ChatRequests
 from gateway.runs.runner import Runner, RunParts
-from gateway.runs.starting import check_has_steps, drop_draft, prepare_run, start_run
+from gateway.runs.starting import check_has_steps, drop_draft
 from gateway.runs.webhook import Webhook
 from gateway.store.memory.approvals import Approval, list_approvals, revoke_approval
 from gateway.store.memory.notices import Notice, see_notices, unseen_notices
@@ -77,7 +76,7 @@ class Runs:
     def requests(self, zone: str) -> ChatRequests:
         """What carries out the requests of chats, in that zone where a conversation has none of its own."""
         parts = self._parts
-        return ChatRequests(parts.database, parts.settings, parts.tools, zone, self._worker.wake)
+        return ChatRequests(parts.database, parts.starter, zone, self._worker.wake)
 
     async def make(self, store: Callable[[apsw.Connection], Task], changed: str, owner: str) -> Task:
         """Make a task with ``store``, or change the title, archetype or items of the task ``changed``.
@@ -85,12 +84,11 @@ class Runs:
         One that does itself gets its checklist, in place of one that nobody has begun.
         """
         parts = self._parts
-        known = known_here(parts.database)
 
         def whole(connection: apsw.Connection) -> Task:
             drop_draft(connection, changed, owner)
             task = store(connection)
-            prepare_run(connection, parts.settings, parts.tools, known, task)
+            parts.starter.prepare(connection, task)
             return task
 
         task = await parts.database.write(whole)
@@ -105,12 +103,9 @@ class Runs:
 
         Raises NotFoundError, RunConflictError if the task runs already, InvalidRequestError for a step or archetype.
         """
-        tools = self._parts.tools
-        await tools.ready(named_tools(steps or ()))
-        known = known_here(self._parts.database)
-        await self._parts.database.write(
-            lambda c: start_run(c, self._parts.settings, tools, known, task, owner, steps, archetype)
-        )
+        parts = self._parts
+        await parts.tools.ready(named_tools(steps or ()))
+        await parts.database.write(lambda c: parts.starter.start(c, task, owner, steps, archetype))
         return await self._moved(task, owner)
 
     async def view(self, task: str, owner: str) -> RunView:

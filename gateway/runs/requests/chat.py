@@ -16,11 +16,9 @@ import msgspec
 from msgspec import Struct
 
 from gateway.base.errors import InvalidRequestError
-from gateway.config.settings import TaskSettings
 from gateway.memory.answers.questions import in_vietnamese
 from gateway.memory.answers.requests import Requests
 from gateway.memory.planning.budget import time_zone
-from gateway.runs.planning.known import NamedThings
 from gateway.runs.planning.lists import ListRequest, things_in
 from gateway.runs.planning.reminders import Reminder
 from gateway.runs.planning.when import day_meant, moment
@@ -33,8 +31,7 @@ from gateway.runs.requests.understood import (
     reminder_within,
     understood,
 )
-from gateway.runs.starting import start_run
-from gateway.runs.tool import Toolbox
+from gateway.runs.starting import Starter
 from gateway.store.db import Database
 from gateway.store.memory.conversations import Conversation
 from gateway.store.memory.messages import StoredMessage, page_of_messages
@@ -58,12 +55,9 @@ _SOON = timedelta(seconds=2)
 class ChatRequests(Requests):
     """Requests of the list and for reminders."""
 
-    def __init__(
-        self, database: Database, limits: TaskSettings, tools: Toolbox, zone: str, wake: Callable[[], None]
-    ) -> None:
+    def __init__(self, database: Database, starter: Starter, zone: str, wake: Callable[[], None]) -> None:
         self._database = database
-        self._limits = limits
-        self._tools = tools
+        self._starter = starter
         self._zone = zone
         self._wake = wake
 
@@ -84,7 +78,7 @@ class ChatRequests(Requests):
                 given.change_list(request)
         for reminder in given.found.reminders:
             if not given.found.repeats:
-                given.remind(reminder, self._limits, self._tools)
+                given.remind(reminder, self._starter)
         return [task.id for task in given.changed(message.seq)]
 
     def note_within(
@@ -93,7 +87,7 @@ class ChatRequests(Requests):
         given = self._given_within(connection, conversation, message)
         if given is None:
             return []
-        given.remind(given.found.reminders[0], self._limits, self._tools)
+        given.remind(given.found.reminders[0], self._starter)
         return [task.id for task in given.changed(message.seq)]
 
     async def answer(self, conversation: Conversation, asked: str) -> tuple[str, bool]:
@@ -201,7 +195,7 @@ class _Given(Struct, frozen=True, kw_only=True):
                     if len(matching) == 1:
                         self._end(matching[0], "done" if request.op == "done" else "cancelled")
 
-    def remind(self, reminder: Reminder, limits: TaskSettings, tools: Toolbox) -> None:
+    def remind(self, reminder: Reminder, starter: Starter) -> None:
         """Set a reminder that lacks nothing; one that lacks its time is put on the list until then."""
         lacks = lacks_of_reminder(reminder, self.now)
         title = title_of(reminder.says)
@@ -223,10 +217,7 @@ class _Given(Struct, frozen=True, kw_only=True):
         save_task(self.connection, msgspec.structs.replace(task, **moved))
         plain = reminder.says.replace("{{", "{ {")  # not the result of a step
         line = msgspec.json.encode({"time": at.isoformat(timespec="seconds"), "text": plain}).decode()
-        steps = [f"remind_at: {line}"]
-        start_run(
-            self.connection, limits, tools, lambda _: NamedThings(), task.id, self.owner, steps, "model"
-        )
+        starter.start(self.connection, task.id, self.owner, [f"remind_at: {line}"], "model")
 
     def told_of_list(self, request: ListRequest) -> str:
         seq = self.seq
