@@ -48,7 +48,12 @@ def _prefix(part: Part) -> list[Part]:
     first, rest = _keys(part)
     if not isinstance(part.schema.get(rest, True), dict | bool):
         raise part.error(f"needs one schema for `{rest}`; use `prefixItems` for a list of them", rest)
-    return part.listed(first)
+    if first not in part.schema:
+        return []
+    prefix = part.schema[first]
+    if not isinstance(prefix, list) or not prefix:
+        raise part.error(f"needs a list of schemas for `{first}`", first)
+    return [part.at(first, number) for number in range(len(prefix))]
 
 
 def _item(part: Part, prefix: list[Part], number: int) -> Part:

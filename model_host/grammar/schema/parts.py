@@ -41,13 +41,6 @@ class Part(Struct, frozen=True):
         inner, path = self.schema[key], f"{self.path}/{_escaped(key)}"
         return Part(inner, path) if number is None else Part(inner[number], f"{path}/{_escaped(str(number))}")
 
-    def listed(self, key: str) -> list[Part]:
-        """The schemas in the list under a keyword; none without the keyword. Raises GrammarError."""
-        found = self.schema.get(key, [])
-        if key in self.schema and (not isinstance(found, list) or not found):
-            raise self.error(f"has `{key}` without a list of schemas", key)
-        return [self.at(key, number) for number in range(len(found))]
-
     @property
     def seals(self) -> bool:
         """Whether it has `unevaluatedProperties` false."""
@@ -129,10 +122,10 @@ class RuleBuilder:
         if isinstance(schema, bool):
             return
         inner = [self.target(part)] if "$ref" in schema else []
-        for found in [*inner, *part.listed("allOf")]:
+        for found in [*inner, *_schemas(part, "allOf")]:
             self._unfold(_sealed(found, part), (*chain, part.path), plain, choices)
         for key in ("anyOf", "oneOf"):
-            if branches := [_sealed(branch, part) for branch in part.listed(key)]:
+            if branches := [_sealed(branch, part) for branch in _schemas(part, key)]:
                 choices[(key, *part.identity)] = SchemaBranches(key, branches, part)
 
     def place(self, parts: tuple[Part, ...], name: str | None = None) -> Reference:
@@ -170,6 +163,15 @@ class RuleBuilder:
 def _sealed(inner: Part, part: Part) -> Part:
     """``inner``, which holds at the same place as ``part``, with its seals."""
     return Part(inner.schema, inner.path, inner.without, part.sealed_by)
+
+
+def _schemas(part: Part, key: str) -> list[Part]:
+    if key not in part.schema:
+        return []
+    listed = part.schema[key]
+    if not isinstance(listed, list) or not listed:
+        raise part.error(f"has `{key}` without a list of schemas", key)
+    return [part.at(key, number) for number in range(len(listed))]
 
 
 def _escaped(key: str) -> str:
