@@ -10,7 +10,7 @@ from gateway.ask.background.background import Background
 from gateway.ask.checking.citations import REFUSAL, AnswerChecker
 from gateway.ask.checking.clean import address, label
 from gateway.ask.checking.evidence import Support
-from gateway.ask.generation import Model
+from gateway.ask.generation import Generated, Model
 from gateway.ask.journal import Journal
 from gateway.ask.types import AnswerDelta, Citation
 from gateway.models.prompts import Prompt
@@ -22,6 +22,7 @@ class Answer(Struct, frozen=True):
     text: str
     citations: list[Citation]
     cut: bool = False
+    prompt_tokens: int = 0
     answer_tokens: int = 0
     cached_tokens: int = 0
 
@@ -32,27 +33,23 @@ async def write_answer(
     prompt: Prompt,
     background: Background,
     terms: Sequence[str],
-    refusals_stand: bool,
+    small: bool,
     max_tokens: int,
     seconds: float | None,
 ) -> Answer:
-    """Generate the answer, which should take ``seconds``; without a page, refuse without calling the model."""
+    """Generate the answer, which should take ``seconds``.
+
+    The model is not called without a page, which is a refusal. Nor is a ``small`` one where code is sure of the pages'
+    own words: it answers from them less well.
+    """
     if not background.pages:
         journal.stage("answer", note="no page to answer from")
         journal.emit(AnswerDelta(REFUSAL))
         journal.mark("first_token")
         return Answer(REFUSAL, [])
-    in_part = [used.page.title for used in background.pages if used.how != "whole"]
-    journal.stage(
-        "answer",
-        prompt_tokens=background.prompt_tokens,
-        pages=[used.page.title for used in background.pages],
-        **({"in_part": in_part} if in_part else {}),
-        **({} if seconds is None else {"seconds": round(seconds, 1)}),
-    )
     question = journal.question
     checker = AnswerChecker(
-        background.evidence(), question, background.doubtful, terms, refusals_stand, background.weights
+        background.evidence(), question, background.doubtful, terms, not small, background.weights
     )
 
     def show(text: str) -> None:
@@ -65,12 +62,29 @@ async def write_answer(
         show(checker.feed(text))
         return checker.looping
 
-    values = {"background": background.text, "question": question}
-    with journal.timed("answer"):
-        generated = await model.generate(
-            "answer", prompt, values, shared=("background",), max_tokens=max_tokens, on_text=on_text
+    told = {"pages": [used.page.title for used in background.pages]}
+    asked = not (small and checker.certain)
+    if not asked:
+        journal.stage("answer", note="a small model is not asked what the pages say", **told)
+        journal.details["background"] = background.text  # as the record of a generation has it
+        journal.mark("first_token")
+        show(checker.end())
+        generated = Generated("", 0, 0)
+    else:
+        in_part = [used.page.title for used in background.pages if used.how != "whole"]
+        journal.stage(
+            "answer",
+            prompt_tokens=background.prompt_tokens,
+            **told,
+            **({"in_part": in_part} if in_part else {}),
+            **({} if seconds is None else {"seconds": round(seconds, 1)}),
         )
-        show(checker.end(generated.cut))
+        values = {"background": background.text, "question": question}
+        with journal.timed("answer"):
+            generated = await model.generate(
+                "answer", prompt, values, shared=("background",), max_tokens=max_tokens, on_text=on_text
+            )
+            show(checker.end(generated.cut))
     if checker.left_out and checker.cited:
         journal.skip("a part of the answer", f"the pages do not support it (sentences: {checker.left_out})")
     journal.stage("check", unsupported=len(checker.unsupported), corrected=checker.corrected)
@@ -87,6 +101,7 @@ async def write_answer(
         checker.answer,
         _citations(background, checker.cited),
         generated.cut,
+        background.prompt_tokens if asked else 0,
         generated.completion_tokens,
         generated.cached_tokens,
     )

@@ -109,9 +109,9 @@ class QuestionRun:
         background = await self._background(found, prompt, limits, plan, weights)
         longest = self._clock.answer_limit(limits, background.prompt_tokens)
         seconds = self._clock.seconds(background.prompt_tokens, length)
-        stand = not parts.defaults.refuses_often
+        small = parts.served.current.small and not journal.call.adapter
         answer = await write_answer(
-            self._model, journal, prompt, background, found.terms, stand, longest, seconds
+            self._model, journal, prompt, background, found.terms, small, longest, seconds
         )
         if answer.answer_tokens:
             parts.answer_length.add(answer.answer_tokens)
@@ -218,7 +218,7 @@ class QuestionRun:
         journal, parts = self._journal, self._parts
         budget = Budget(
             prompt_limit=plan.tokens,
-            prompt_tokens=background.prompt_tokens if background.pages else 0,
+            prompt_tokens=answer.prompt_tokens,
             cached_tokens=answer.cached_tokens,
             answer_limit=longest,
             answer_tokens=answer.answer_tokens,

@@ -45,7 +45,8 @@ class Asked(Struct, frozen=True):
         prompts = [
             made.variables.get("background", "") for made in record.generations if made.step == "answer"
         ]
-        return cls(result, steps, [page.title for page in record.pages], "\n".join(prompts))
+        background = "\n".join(prompts) or record.details.get("background", "")  # the model was not asked
+        return cls(result, steps, [page.title for page in record.pages], background)
 
 
 class Asker(Protocol):

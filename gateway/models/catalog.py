@@ -39,7 +39,8 @@ _WORK: dict[Kind, str] = {
 _REPO_FILE = re.compile(r"(?P<repo>[\w.-]+/[\w.-]+):(?P<file>[^:]+)")
 
 
-# Smaller models talk about facts and tasks that they see, whatever is said, and repeat themselves.
+# Smaller models talk about facts and tasks that they see, whatever is said, repeat themselves, refuse what the pages
+# answer, and answer less well than the pages' own words.
 _SMALL_BYTES = 700_000_000
 
 
@@ -61,8 +62,6 @@ class FlowDefaults(Struct, frozen=True, forbid_unknown_fields=True):
     standing_memory: bool | None = None
     # Temperature of replies in conversations; None: the prompt's. Small models copy names best at 0.
     reply_temperature: Annotated[float, Meta(ge=0.0, le=5.0)] | None = None
-    # The model refuses what the pages answer, so a clear quotation of them replaces its refusals.
-    refuses_often: bool = False
 
 
 class TaskPrompts(Struct, frozen=True, forbid_unknown_fields=True):

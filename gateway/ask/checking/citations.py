@@ -121,6 +121,11 @@ class AnswerChecker:
         return "".join(map(self._show, self._splitter.feed(visible(text))))
 
     @property
+    def certain(self) -> bool:
+        """Whether the pages' own words have so much of the question that they answer it."""
+        return bool(self.quotes) and all(quote.sure or quote.complete for quote in self.quotes)
+
+    @property
     def looping(self) -> bool:
         """Whether the answer only repeats itself, so that nothing new can be expected."""
         babble = is_babble(MARKER.sub(" ", self._splitter.pending))

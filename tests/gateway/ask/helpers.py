@@ -148,6 +148,7 @@ class Asked:
         wiki: WikiSource,
         *,
         defaults: FlowDefaults | None = None,
+        small: bool = False,
         fetch_timeout: float = 5.0,
         cache: CompactionCache | None = None,
         **settings: Any,
@@ -167,6 +168,7 @@ class Asked:
                     ram_bytes=0,
                     context=4096,
                     defaults=defaults or FlowDefaults(),
+                    small=small,
                     notice="a notice",
                 )
             ),

@@ -13,7 +13,6 @@ from gateway.ask.checking.evidence import Evidence
 from gateway.ask.checking.quotation import Quotations
 from gateway.ask.text.synonyms import other_words
 from gateway.base.stems import stem
-from gateway.models.catalog import FlowDefaults
 from gateway.wiki.source import Page
 from tests.gateway.ask.helpers import BEFUNGE, Asked, MemoryWiki, Model, page
 
@@ -229,10 +228,9 @@ async def test_a_refusal_of_a_question_in_another_language_says_so(question: str
     assert any("ask in the wiki's language" in each.reason for each in result.skipped) == told
 
 
-async def asked(question: str, answer: str, *, refuses_often: bool = False) -> tuple[str, Asked, Model]:
+async def asked(question: str, answer: str, *, small: bool = False) -> tuple[str, Asked, Model]:
     model = Model("[]", answer)
-    defaults = FlowDefaults(refuses_often=refuses_often)
-    flow = Asked(model, MemoryWiki(LAMP, SALT, page("Befunge", *BEFUNGE)), defaults=defaults)
+    flow = Asked(model, MemoryWiki(LAMP, SALT, page("Befunge", *BEFUNGE)), small=small)
     return (await flow.ask(question)).answer, flow, model
 
 
@@ -256,7 +254,19 @@ async def test_a_refusal_stands_where_the_quotation_lacks_a_word_of_the_question
     question = "Who created Lamp for students?"
     assert (await asked(question, REFUSAL))[0] == REFUSAL
     assert (await asked(question, "It is very nice."))[0].startswith('The page "Lamp" says: ')
-    assert (await asked(question, REFUSAL, refuses_often=True))[0].startswith('The page "Lamp" says: ')
+    assert (await asked(question, REFUSAL, small=True))[0].startswith('The page "Lamp" says: ')
+
+
+async def test_a_small_model_is_asked_only_where_code_is_not_sure() -> None:
+    answer, flow, model = await asked("Who created Lamp?", "Mia Berg created Lamp. [1]", small=True)
+    assert answer == 'The page "Lamp" says: Lamp is a language created by Mia Berg in 1997. [1]'
+    assert model.prompts("answer") == []
+    assert [stage["note"] for stage in flow.stages("answer")] == ["a small model is not asked what the pages say"]
+    assert flow.records[0].details["check"]["quoted"]
+    assert flow.records[0].details["budget"]["prompt_tokens"] == 0
+    answer, _, model = await asked("Which company sponsors Lamp?", "Befunge sponsors Lamp.", small=True)
+    assert answer == REFUSAL
+    assert len(model.prompts("answer")) == 1
 
 
 async def test_a_bare_number_must_count_what_the_question_counts() -> None:

@@ -12,7 +12,6 @@ from gateway.ask.background.rank import rank
 from gateway.ask.checking.citations import REFUSAL
 from gateway.ask.text.wording import asks_nothing, written_out
 from gateway.config.settings import WikiSettings
-from gateway.models.catalog import FlowDefaults
 from gateway.store.db import Database
 from gateway.wiki.ingest import prepare, put
 from gateway.wiki.local import LocalWiki
@@ -86,7 +85,7 @@ async def test_a_heading_that_asks_the_question_leads_to_its_answer() -> None:
         ),
         ("How members become judges", "Every member can become a judge of the club after a test."),
     )
-    flow = Asked(Model(["Club"], REFUSAL), MemoryWiki(club), defaults=FlowDefaults(refuses_often=True))
+    flow = Asked(Model(["Club"], REFUSAL), MemoryWiki(club), small=True)
     answer = (await flow.ask("how do i become a member of the club")).answer
     assert answer.startswith(
         'The page "Club" says under "How can I become a member of the club?": Send a letter to the treasurer. [1]'
