@@ -261,7 +261,9 @@ async def test_a_small_model_is_asked_only_where_code_is_not_sure() -> None:
     answer, flow, model = await asked("Who created Lamp?", "Mia Berg created Lamp. [1]", small=True)
     assert answer == 'The page "Lamp" says: Lamp is a language created by Mia Berg in 1997. [1]'
     assert model.prompts("answer") == []
-    assert [stage["note"] for stage in flow.stages("answer")] == ["a small model is not asked what the pages say"]
+    assert [stage["note"] for stage in flow.stages("answer")] == [
+        "a small model is not asked what the pages say"
+    ]
     assert flow.records[0].details["check"]["quoted"]
     assert flow.records[0].details["budget"]["prompt_tokens"] == 0
     answer, _, model = await asked("Which company sponsors Lamp?", "Befunge sponsors Lamp.", small=True)

@@ -60,7 +60,7 @@ def test_another_search_is_another_run(served: dict[str, str], tmp_path: Path) -
 
 def test_eval_asks_the_running_server(served: dict[str, str], tmp_path: Path) -> None:
     def evaluate(*arguments: str) -> subprocess.CompletedProcess[str]:
-        return run_command(served, tmp_path, "eval", "--category", "person", *arguments)
+        return run_command(served, tmp_path, "eval", "--category", "comparison", *arguments)
 
     done = evaluate("--server", "--limit", "2", "--json")
     assert done.returncode == 0, done.stderr

@@ -10,6 +10,7 @@ from gateway.evaluation.questions import Question
 from gateway.evaluation.report import costs, summary
 from gateway.evaluation.run import Asked, Evaluator
 from gateway.evaluation.score import Row, Tokens
+from gateway.store.request_log import RequestRecord
 from gateway.wiki.local import LocalWiki
 
 QUESTIONS = [
@@ -64,6 +65,14 @@ async def test_a_row_has_both_kinds_of_retrieval_and_the_answers_scores(wiki: Lo
         "completion tokens, total": 26,
         "median seconds, total": 1.0,
     }
+
+
+def test_where_no_model_is_asked_the_record_has_what_the_answer_is_chosen_from() -> None:
+    details = {"background": "Befunge was made by Chris Pressey."}
+    record = RequestRecord(
+        id="r", kind="ask", started_at=0.0, seconds=1.0, status=200, text="Who?", details=details
+    )
+    assert Asked.logged(answered("Chris Pressey"), record).background == details["background"]
 
 
 async def test_a_failure_is_a_row_and_the_next_question_is_asked(wiki: LocalWiki) -> None:
