@@ -34,13 +34,14 @@ async def write_answer(
     background: Background,
     terms: Sequence[str],
     small: bool,
+    speaks: bool,
     max_tokens: int,
     seconds: float | None,
 ) -> Answer:
     """Generate the answer, which should take ``seconds``.
 
     The model is not called without a page, which is a refusal. Nor is a ``small`` one where code is sure of the pages'
-    own words: it answers from them less well.
+    own words, or where it does not speak the question's language: it answers from them less well.
     """
     if not background.pages:
         journal.stage("answer", note="no page to answer from")
@@ -63,9 +64,10 @@ async def write_answer(
         return checker.looping
 
     told = {"pages": [used.page.title for used in background.pages]}
-    asked = not (small and checker.certain)
+    asked = not (small and (checker.certain or not speaks))
     if not asked:
-        journal.stage("answer", note="a small model is not asked what the pages say", **told)
+        why = "what the pages say" if speaks else "in a language that it does not speak"
+        journal.stage("answer", note=f"a small model is not asked {why}", **told)
         journal.details["background"] = background.text  # as the record of a generation has it
         journal.mark("first_token")
         show(checker.end())

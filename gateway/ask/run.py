@@ -36,6 +36,7 @@ from gateway.inference.reranker import Reranker
 from gateway.models.catalog import FlowDefaults
 from gateway.models.prompts import Prompt, PromptSet
 from gateway.models.served import ServedModel
+from gateway.store.stop_words import speaks
 from gateway.wiki.source import KnownAnswer, WikiSource
 
 _LOADING_POLL_SECONDS = 0.2
@@ -109,9 +110,10 @@ class QuestionRun:
         background = await self._background(found, prompt, limits, plan, weights)
         longest = self._clock.answer_limit(limits, background.prompt_tokens)
         seconds = self._clock.seconds(background.prompt_tokens, length)
-        small = parts.served.current.small and not journal.call.adapter
+        served = parts.served.current
+        small, spoken = served.small and not journal.call.adapter, speaks(served.languages, journal.question)
         answer = await write_answer(
-            self._model, journal, prompt, background, found.terms, small, longest, seconds
+            self._model, journal, prompt, background, found.terms, small, spoken, longest, seconds
         )
         if answer.answer_tokens:
             parts.answer_length.add(answer.answer_tokens)

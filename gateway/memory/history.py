@@ -19,14 +19,14 @@ from gateway.base.errors import HearthError
 from gateway.base.ranking import K_SEARCH, fuse
 from gateway.config.settings import MemorySettings
 from gateway.inference.interface import Inference
-from gateway.memory.matching import MOST_CHARACTERS, ONLY_ASKS, USUAL_LENGTH, plain, ranked, words
+from gateway.memory.matching import MOST_CHARACTERS, ONLY_ASKS, USUAL_LENGTH, ranked, words
 from gateway.memory.planning.budget import time_zone
 from gateway.memory.types import Block
 from gateway.store.db import Database
 from gateway.store.memory import history as store
 from gateway.store.memory.conversations import Conversation
 from gateway.store.memory.history import Said, Within
-from gateway.store.stop_words import stop_words
+from gateway.store.stop_words import plain, stop_words
 from gateway.store.vectors import has_vectors
 from gateway.vectors.queries import Queries
 from gateway.vectors.source import Count, Document, DocumentSource, EmbeddedText, Vectors

@@ -21,7 +21,7 @@ from gateway.memory.planning.periods import Days, mentioned_days
 from gateway.store import fts
 from gateway.store.memory import history as store
 from gateway.store.memory.history import Within
-from gateway.store.stop_words import stop_words
+from gateway.store.stop_words import plain, stop_words
 
 # Of a question; a longer one says too many things.
 MOST_CHARACTERS = 2000
@@ -37,10 +37,6 @@ _QUESTION_SHARE = 0.4
 ONLY_ASKS = re.compile(r"[^.!?？…\n]*[?？][\s\"')]*")
 _ENDS_ASKING = re.compile(r"[?？][\s\"')]*$")
 _FORM_SHARE = 0.1
-# Without its marks.
-VIETNAMESE_SYLLABLE = re.compile(
-    r"(?:ngh?|[cgknptk]h|tr|gi|qu|[bcdghklmnprstvx])?[aeiouy]{1,3}(?:ch|ng|nh|[cmnpt])?", re.I
-)
 # What is said beside a message is about the same, most of all the answer to a question: it has this share of its terms,
 # by the number of messages from it on.
 _BESIDE_SHARES = {1: 0.7, 2: 0.4, -1: 0.3}
@@ -210,12 +206,6 @@ _ONLY_WORDS = _OnlyWords()
 def words(text: str) -> list[str]:
     """Lower-case words with their marks, in order."""
     return unicodedata.normalize("NFC", text).casefold().translate(_ONLY_WORDS).split()
-
-
-def plain(word: str) -> str:
-    """The word without diacritics, as the index has it."""
-    bare = (c for c in unicodedata.normalize("NFD", word.casefold()) if not "\u0300" <= c <= "\u0331")
-    return unicodedata.normalize("NFC", "".join(bare)).replace("đ", "d")
 
 
 def _is_letter(word: str) -> bool:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+import unicodedata
+from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 STOP_WORDS = frozenset(
@@ -29,6 +30,12 @@ def _language(telling: str, others: str) -> _Language:
 
 _TELLING_WORDS = 2
 VIETNAMESE = re.compile("[ăơưạ-ỹ]")  # small letters of no other of these languages
+# Without its marks.
+VIETNAMESE_SYLLABLE = re.compile(
+    r"(?:ngh?|[cgknptk]h|tr|gi|qu|[bcdghklmnprstvx])?[aeiouy]{1,3}(?:ch|ng|nh|[cmnpt])?", re.I
+)
+_WORD = re.compile(r"[^\W\d_]+")
+_MOST = 2 / 3  # of the words: a name or a quotation is no language
 _LANGUAGES = (
     _language(
         """
@@ -82,6 +89,23 @@ _LANGUAGES = (
         "khác năm",
     ),
 )
+
+
+def plain(word: str) -> str:
+    """The word without diacritics, as the index has it."""
+    bare = (c for c in unicodedata.normalize("NFD", word.casefold()) if not "\u0300" <= c <= "\u0331")
+    return unicodedata.normalize("NFC", "".join(bare)).replace("đ", "d")
+
+
+def speaks(languages: Collection[str], text: str) -> bool:
+    """Whether a model that converses in ``languages`` alone understands a text; of any language if there are none.
+
+    Only Vietnamese is told from others: by its syllables, with a mark on one of them.
+    """
+    if not languages or "vi" in languages or text.isascii():
+        return True
+    words = _WORD.findall(text)
+    return sum(VIETNAMESE_SYLLABLE.fullmatch(plain(word)) is not None for word in words) <= _MOST * len(words)
 
 
 def stop_words(words: Iterable[str]) -> frozenset[str]:

@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence, Set
 from msgspec import Struct
 
 from gateway.base.stems import stem
-from gateway.memory.matching import VIETNAMESE_SYLLABLE, plain
 from gateway.memory.summaries.items import SENTENCE_END, Sentences, contains, items, said_again
+from gateway.store.stop_words import VIETNAMESE_SYLLABLE, plain
 
 _OPEN_TASK = re.compile(r"\b(?:TODO|FIXME)\b|(?<!\w)\[ \]", re.I)
 _LONGEST_PIN = 240

@@ -12,7 +12,6 @@ from msgspec import Meta, Struct
 
 from gateway.base.errors import InvalidRequestError
 from gateway.base.redact import redact
-from gateway.memory.matching import plain
 from gateway.memory.planning.budget import time_zone
 from gateway.memory.worker import JobPostponedError
 from gateway.runs.planning.when import day_meant, moment
@@ -22,6 +21,7 @@ from gateway.store.memory.facts import NewFact, put_fact
 from gateway.store.memory.notices import add_notice
 from gateway.store.memory.tasks import NewTask, Task, open_tasks_besides, tasks_of_day
 from gateway.store.memory.tasks import add_task as store_task
+from gateway.store.stop_words import plain
 
 Said = Annotated[str, Meta(min_length=1, max_length=1000)]
 # A run looks at the clock again after this long, in case the clock is set.
