@@ -33,6 +33,8 @@ _POSSESSIVE = re.compile(r"['’]s$", re.I)
 _ROLES = {"User", "Assistant"}
 _LABEL = re.compile(r"([^\W\d_][\w'’-]*): ")
 _OF_ONESELF = re.compile(r"\b(?:I|my|tôi|mình|tớ)\b", re.I)
+_HALF_WORD_BEFORE = re.compile(r"\A\S+")
+_HALF_WORD_BEHIND = re.compile(r"\S+\Z")
 _NAME_LIKE = re.compile(r"[^\W\d_]\w*")
 
 
@@ -134,9 +136,7 @@ def is_garbled(source_stems: Set[str], sentence: str) -> bool:
 def supported(lines: Sequence[str], summary: str) -> str:
     """``summary`` without sentences that are repeated, :func:`invented`, of another, :func:`is_garbled`, or have a
     :func:`wrong_pair`."""
-    whole, names, sentences = _normalized("\n".join(lines)), _names(lines), Sentences(summary)
-    ends = [*(begin for begin, _ in sentences.spans[1:]), len(summary)]
-    told = [summary[begin:end] for (begin, _), end in zip(sentences.spans, ends, strict=True)]
+    whole, names, told = _normalized("\n".join(lines)), _names(lines), _told(summary)
     spoken = [(line, _stems(line)) for line in lines]
     all_stems = {stem(word) for line in lines for word in _ANY_WORD.findall(line)}
     new = {each.strip().casefold(): each for each in reversed(told)}  # the first of equal ones
@@ -149,6 +149,19 @@ def supported(lines: Sequence[str], summary: str) -> str:
         and not _is_of_another(spoken, each)
         and not is_garbled(all_stems, each)
     ).strip()
+
+
+def _told(summary: str) -> list[str]:
+    """The sentences with the white space behind them. Code between backticks is not divided: "`a = B. c`"."""
+    sentences = Sentences(summary)
+    ends = [*(begin for begin, _ in sentences.spans[1:]), len(summary)]
+    told: list[str] = []
+    for (begin, _), end in zip(sentences.spans, ends, strict=True):
+        if told and told[-1].count("`") % 2 and not told[-1].endswith("\n"):
+            told[-1] += summary[begin:end]
+        else:
+            told.append(summary[begin:end])
+    return told
 
 
 def _is_of_another(spoken: Sequence[tuple[str, Set[str]]], sentence: str) -> bool:
@@ -212,8 +225,16 @@ def line_with(sentence: str, item: str) -> str:
         return sentence
     at = sentence.casefold().find(item.casefold())
     begin = max(0, at - (_LONGEST_PIN - len(item)) // 2)
-    piece = sentence[begin : begin + _LONGEST_PIN].strip()
-    return f"{'… ' if begin else ''}{piece}{' …' if begin + _LONGEST_PIN < len(sentence) else ''}"
+    end = begin + _LONGEST_PIN
+    piece = sentence[begin:end]
+    # A part of a word would be a name or a number that nobody said.
+    if begin and not sentence[begin - 1].isspace():
+        piece = _HALF_WORD_BEFORE.sub("", piece, count=1)
+    if end < len(sentence) and not sentence[end].isspace():
+        piece = _HALF_WORD_BEHIND.sub("", piece, count=1)
+    if not contains(piece, item):
+        return item
+    return f"{'… ' if begin else ''}{piece.strip()}{' …' if end < len(sentence) else ''}"
 
 
 def cut_at_sentence(text: str, most: int, cost: Callable[[str], int]) -> str:

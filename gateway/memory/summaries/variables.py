@@ -122,7 +122,8 @@ def _in_message(message: StoredMessage) -> Iterator[tuple[str, Variable | None]]
         found = _in_python(code) if blocks else None
         for name, kind, line in found if found is not None else _in_lines(code):
             said = " ".join(line.split())
-            said = said if len(said) <= _LONGEST else f"{said[: _LONGEST - 1]}…"
+            if len(said) > _LONGEST:  # not within a word, which would be a name or a number that nobody said
+                said = f"{said[: _LONGEST - 1].rpartition(' ')[0] or said[: _LONGEST - 1]} …"
             yield name, Variable(name, kind, f"round {message.round}: {said}") if kind else None
 
 

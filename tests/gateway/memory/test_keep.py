@@ -94,6 +94,21 @@ def test_long_sentences_are_pinned_around_the_item() -> None:
     assert "4711" in pin and len(pin) < 260 and pin.startswith("…") and pin.endswith("…")
 
 
+@given(st.integers(0, 40), st.integers(0, 12))
+def test_a_pin_has_whole_words(before: int, shift: int) -> None:
+    sentence = f"{'8' * shift} {'port 8117 ' * before}the number 4711 {'port 8117 ' * 40}"
+    pin = line_with(sentence, "4711")
+    assert "4711" in pin and len(pin) < 260
+    assert set(pin.split()) <= {*sentence.split(), "…"}
+
+
+def test_code_between_backticks_is_checked_as_a_whole() -> None:
+    said = ["Assistant: Then `expired = Booking.created < now - day`.", "User: Mia has 12 goats."]
+    told = "Then `expired = Booking. Zu < now - day`. Mia has 12 goats."
+    assert supported(said, told) == "Mia has 12 goats."
+    assert supported(said, said[0].partition(": ")[2]) == "Then `expired = Booking.created < now - day`."
+
+
 @given(st.text(alphabet="ab .!?\n", max_size=200), st.integers(0, 40))
 def test_a_cut_ends_at_a_sentence_and_fits(text: str, most: int) -> None:
     cut = cut_at_sentence(text, most, words)

@@ -135,3 +135,10 @@ def test_hostile_code_ends() -> None:
         "```\n\0\n```",
     ):
         with_variables("Told.", [message(text)], [], 100, len)
+
+
+def test_a_long_value_is_cut_between_words() -> None:
+    line = f"`rule = {'port 8117 ' * 30}`"
+    [variable] = decoded(with_variables("Told.", [message(line, 1)], (), 10_000, len)).Variables  # type: ignore[union-attr]
+    assert len(variable.description) < 190 and variable.description.endswith(" …")
+    assert set(variable.description.split()) <= {"round", "1:", "rule", "=", "port", "8117", "…"}
