@@ -46,7 +46,7 @@ class Skipped(Struct, frozen=True):
 
 
 class Budget(Struct, frozen=True):
-    """Token accounting of the answer prompt.
+    """Token accounting of the answer prompt; ``prompt_tokens`` are 0 if the model was not asked.
 
     ``reason`` says why ``prompt_limit`` is what it is. ``estimated_seconds`` is what the whole question was expected to
     take when its prompt was planned, loading aside; null while the model's speed is not known.
