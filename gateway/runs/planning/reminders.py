@@ -17,7 +17,7 @@ _MAKE = (
 )
 # What people put before a request.
 WISH = re.compile(
-    r"(?:(?:hey|hi|hello|ok|okay|so|and|please|pls|plz|kindly|now|also|just|then|can (?:you|u)|could (?:you|u)|"
+    r"(?:(?:hey|hi|hello|oh|btw|ok|okay|so|and|please|pls|plz|kindly|now|also|just|then|can (?:you|u)|could (?:you|u)|"
     r"would you(?: mind)?|will you|(?:can|could|may|shall) (?:i|we)|we (?:can|could|should|need to)|maybe|"
     r"go ahead and|let['’]?s|do me a favor(?: and)?|hurry up(?: and)?|how about|may i suggest|you need to|if you could|"
     r"you (?:can|may)|i(?:['’]?d| would) love to|is it possible (?:for you )?to|would you be willing to|"

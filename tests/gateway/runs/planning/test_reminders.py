@@ -12,6 +12,7 @@ from gateway.runs.planning.reminders import reminder_in, reminders_in
     [
         ("remind me to water the basil at 18:30", "reminder", "at 18:30", "water the basil"),
         ("tomorrow at 8 please remind me of it", "reminder", "tomorrow at 8", ""),
+        ("Oh and remind me tomorrow at 9 to feed the fish", "reminder", "tomorrow at 9", "feed the fish"),
         ("I have to call the bank, remind me on Friday at 9", "reminder", "on Friday at 9", "call the bank"),
         ("set a reminder for the ferry", "reminder", "", "the ferry"),
         ("i need a reminder", "reminder", "", ""),
