@@ -163,6 +163,7 @@ const link = (source) =>
 const place = (source) => (source.section ? `${source.title}, ${source.section}` : source.title);
 
 function budgetText(budget) {
+  if (!budget.prompt_tokens) return "The model was not asked for this answer.";
   const cached = budget.cached_tokens ? `, ${budget.cached_tokens} of them cached` : "";
   return `${budget.prompt_tokens} of ${budget.prompt_limit} tokens read${cached}; ${budget.answer_tokens} of ${budget.answer_limit} written. Prompt limit: ${budget.reason}.`;
 }
