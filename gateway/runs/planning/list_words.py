@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Literal
 
+from gateway.memory.learning.wordings import SUBJECT_VI
 from gateway.runs.planning.when import DAY
 
 Op = Literal["add", "drop", "done", "clear", "show", "has"]
@@ -173,6 +174,15 @@ OPEN = re.compile(
     r"\b(?:wanted|trying|tried|needed) to (?:remember|recall|keep in mind)\b|"
     r"\bthings did i not want to forget\b|\bwhat do i need to buy\b|\bwhat do i need\b.*\bshop(?:ping)?\b|"
     r"\b(?:tasks?|things) (?:that )?(?:i|we)(?: have|['’]ve)? (?:yet|left|still)\b",
+    re.I,
+)
+# The whole of a question for a day, but for the day.
+OF_A_DAY = re.compile(
+    r"(?:what (?:else )?(?:do i have|have i got)|(?:do i have|have i got) (?:anything|any plans|something)(?: else)?|"
+    r"anything(?: else)?|am i (?:free|busy)|what am i doing|what(?:['’]?s| is| are)(?: on| my plans?))"
+    r"(?: planned| scheduled| going on| to do| on| for| at)*|"
+    rf"(?:{SUBJECT_VI} )?(?:(?:còn|có|phải|cần|làm|bận) )+(?:những )?(?:(?:việc|lịch|hẹn|kế hoạch) )*(?:gì|nào)"
+    r"(?: (?:không|ko|vậy|thế|nhỉ))*",
     re.I,
 )
 SHOWN_VI = re.compile(

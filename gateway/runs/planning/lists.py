@@ -139,6 +139,10 @@ def _day_within(plain: str) -> str:
 def _shown(plain: str) -> ListRequest | None:
     if list_words.SHOWN_VI.fullmatch(plain):
         return ListRequest(op="show")
+    if (asked := next(_DAY.finditer(plain), None)) is not None:
+        rest = f"{plain[: asked.start()]} {plain[asked.end() :]}".strip(" ,.?!")
+        if list_words.OF_A_DAY.fullmatch(" ".join(rest.split())):
+            return ListRequest(op="show", day=asked["day"])
     if (
         re.match(r"(?:add|put|write)\b", plain, re.I)
         or _OF_YOU.search(plain)
