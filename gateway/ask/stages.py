@@ -35,7 +35,9 @@ def _text(name: str, detail: dict[str, Any]) -> str:
             return f"summarizing {title} in {words} words"
         case "answer", {"pages": pages}:
             seconds = detail.get("seconds") or 0
-            return f"answering from {', '.join(pages)}" + (f", about {seconds:.0f} s" if seconds >= 1 else "")
+            about = f", about {seconds:.0f} s" if seconds >= 1 else ""
+            note = f": {detail['note']}" if "note" in detail else ""
+            return f"answering from {', '.join(pages)}{about}{note}"
         case "reading", {"done": int(done), "total": int(total)} if total > 0:
             left = detail.get("seconds_left")
             bar = ("#" * (_BAR * done // total)).ljust(_BAR, "-")

@@ -139,10 +139,10 @@ def _day_within(plain: str) -> str:
 def _shown(plain: str) -> ListRequest | None:
     if list_words.SHOWN_VI.fullmatch(plain):
         return ListRequest(op="show")
-    if (asked := next(_DAY.finditer(plain), None)) is not None:
-        rest = f"{plain[: asked.start()]} {plain[asked.end() :]}".strip(" ,.?!")
-        if list_words.OF_A_DAY.fullmatch(" ".join(rest.split())):
-            return ListRequest(op="show", day=asked["day"])
+    day = _DAY.search(plain)
+    rest = f"{plain[: day.start()]} {plain[day.end() :]}" if day else plain
+    if day and list_words.OF_A_DAY.fullmatch(" ".join(rest.strip(" ,.?!").split())):
+        return ListRequest(op="show", day=day["day"])
     if (
         re.match(r"(?:add|put|write)\b", plain, re.I)
         or _OF_YOU.search(plain)
@@ -150,10 +150,8 @@ def _shown(plain: str) -> ListRequest | None:
         or not (list_words.LISTED.search(plain) or list_words.OPEN.search(plain))
     ):
         return None
-    day = next(_DAY.finditer(plain), None)
     if re.search(r"\blooks? like\b", plain, re.I) and day is None and not list_words.LISTED.search(plain):
         return None
-    rest = plain[: day.start()] + " " + plain[day.end() :] if day else plain
     words = re.findall(r"\w[\w'’-]*", re.sub(r"['’]s\b", "", list_words.LISTED.sub(" ", rest)))
     if not all(list_words.SHOWN.fullmatch(word) for word in words):
         return None

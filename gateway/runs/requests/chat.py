@@ -97,12 +97,10 @@ class ChatRequests(Requests):
                 return "", False
             given = self._given(connection, conversation, last)
             if given is None:
-                within = self._given_within(connection, conversation, last)
-                return (
-                    ("", False)
-                    if within is None
-                    else (within.told_of_reminder(within.found.reminders[0]), True)
-                )
+                given = self._given_within(connection, conversation, last)
+                if given is None:
+                    return "", False
+                return given.told_of_reminder(given.found.reminders[0]), True
             told = [given.told_of_list(each) for each in given.found.lists]
             told += [given.told_of_reminder(each) for each in given.found.reminders]
             return "\n".join(told), False
@@ -125,16 +123,9 @@ class ChatRequests(Requests):
         found = understood([*(each.text for each in spoken), message.text], now)
         if found is None:
             return None
-        return _Given(
-            connection=connection,
-            owner=conversation.owner,
-            conversation=conversation.id,
-            seq=message.seq,
-            asked_by=spoken[found.completes].seq if found.completes >= 0 else 0,
-            found=found,
-            now=now,
-            language=Language(in_vietnamese(message.text)),
-        )
+        given = _Given.of(connection, conversation, message, found, now)
+        asked_by = spoken[found.completes].seq if found.completes >= 0 else 0
+        return msgspec.structs.replace(given, asked_by=asked_by)
 
     def _given_within(
         self, connection: apsw.Connection, conversation: Conversation, message: StoredMessage
@@ -143,16 +134,8 @@ class ChatRequests(Requests):
         reminder = reminder_within(message.text, now)
         if reminder is None:
             return None
-        return _Given(
-            connection=connection,
-            owner=conversation.owner,
-            conversation=conversation.id,
-            seq=message.seq,
-            asked_by=message.seq,
-            found=Understood(reminders=[reminder]),
-            now=now,
-            language=Language(reminder.vietnamese),
-        )
+        given = _Given.of(connection, conversation, message, Understood(reminders=[reminder]), now)
+        return msgspec.structs.replace(given, asked_by=message.seq, language=Language(reminder.vietnamese))
 
     def _now(self, conversation: Conversation, message: StoredMessage) -> datetime:
         zone = time_zone(conversation.time_zone or self._zone)
@@ -170,6 +153,26 @@ class _Given(Struct, frozen=True, kw_only=True):
     found: Understood
     now: datetime
     language: Language
+
+    @classmethod
+    def of(
+        cls,
+        connection: apsw.Connection,
+        conversation: Conversation,
+        message: StoredMessage,
+        found: Understood,
+        now: datetime,
+    ) -> _Given:
+        return cls(
+            connection=connection,
+            owner=conversation.owner,
+            conversation=conversation.id,
+            seq=message.seq,
+            asked_by=0,
+            found=found,
+            now=now,
+            language=Language(in_vietnamese(message.text)),
+        )
 
     @property
     def today(self) -> date:

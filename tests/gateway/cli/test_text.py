@@ -56,6 +56,7 @@ def test_a_table_is_aligned_and_has_no_blanks_at_the_end() -> None:
         ("compact", {"title": "P", "words": 40}, "summarizing P in 40 words"),
         ("answer", {"pages": ["P", "Q"], "prompt_tokens": 9}, "answering from P, Q"),
         ("answer", {"pages": ["P"], "seconds": 14.3}, "answering from P, about 14 s"),
+        ("answer", {"pages": ["P"], "note": "not asked"}, "answering from P: not asked"),
         (
             "reading",
             {"step": "answer", "done": 600, "total": 1200, "seconds_left": 4.6},
