@@ -12,8 +12,8 @@ from tests.gateway.api.conftest import Client, changed, in_process
 from tests.gateway.api.conversations.test_conversations import say, start, text_of
 from tests.gateway.api.scripted import ScriptedInference
 from tests.gateway.runs.conftest import fine
-from tests.gateway.runs.requests.test_chat import TOMORROW, titles, told
 from tests.gateway.runs.requests.test_chat import small as small  # a fixture
+from tests.gateway.runs.requests.test_chat import titles, told, tomorrow
 
 NOON = datetime(2026, 11, 27, 12, tzinfo=UTC)
 
@@ -64,7 +64,7 @@ async def test_it_is_set_and_told_after_the_reply(small: Client) -> None:
     assert await titles(small, "doing") == ["Buy milk"], "once, and without its time"
     task, *_ = (each for each in (await small.get("/v1/tasks")).json()["data"] if each["level"] == "task")
     [run] = (await small.get("/v1/runs")).json()["data"]
-    assert (task["day"], run["task"]) == (TOMORROW.isoformat(), task["id"])
+    assert (task["day"], run["task"]) == (tomorrow(), task["id"])
     assert await told(small, name, "my name is Ann. wake me tomorrow at 6:30") != "It is fine."
     assert [fact["key"] for fact in (await small.get("/v1/facts")).json()["data"]] == ["name"]
     assert await told(small, name, "cancel my alarm") == "Taken off your list: Alarm"
