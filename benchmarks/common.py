@@ -1,4 +1,4 @@
-"""What several benchmarks share: command lines, table cells, and servers and model hosts to measure."""
+"""Shared parts of benchmarks: command lines, table cells, and servers and model hosts to measure."""
 
 from __future__ import annotations
 

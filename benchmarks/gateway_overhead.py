@@ -1,4 +1,4 @@
-"""What the gateway adds to a request: one short chat through HTTP, and the same request to a bare model host.
+"""Measure the overhead of the gateway: one short chat through HTTP, and the same request to a bare model host.
 
     python benchmarks/gateway_overhead.py MODEL.gguf [--requests 200]
 

@@ -1,4 +1,4 @@
-"""What each policy remembers of a long conversation, and what that costs: 2,000 messages with 40 planted facts.
+"""Measure recall and cost of each memory policy over a long conversation: 2,000 messages with 40 planted facts.
 
     python benchmarks/memory_recall.py [--messages 2000]
 

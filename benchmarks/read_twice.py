@@ -51,7 +51,7 @@ def start(model: Path, flags: list[str], folder: Path | None = None) -> BareHost
 
 @dataclass
 class Row:
-    """What the rounds measured for one kind of prompt."""
+    """Measurements of all rounds for one kind of prompt."""
 
     counts: list[tuple[int, int, int]] = field(default_factory=list)  # tokens, cached warm, cached unloaded
     fresh: list[float] = field(default_factory=list)

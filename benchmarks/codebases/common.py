@@ -1,4 +1,4 @@
-"""What the benchmarks of this folder share: packages of PyPI, and a database with the graph of their code."""
+"""Shared parts of the benchmarks of this folder: packages of PyPI, and a database with the graph of their code."""
 
 from __future__ import annotations
 

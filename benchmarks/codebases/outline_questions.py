@@ -1,4 +1,4 @@
-"""Which share of questions has the definitions that it needs in an outline of 1,000 tokens.
+"""Measure the share of questions whose definitions are in an outline of 1,000 tokens.
 
 50 questions about five packages of PyPI, written before the first measurement, each with its definitions. The outline
 is made for the question, then for the project alone. ``--aider`` is the Python of an environment with `aider-chat`:

@@ -26,7 +26,7 @@ log = structlog.get_logger(__name__)
 
 
 class CommandContext(Struct):
-    """What commands work with. ``quiet`` maps places to the loop time until which the bot is quiet there."""
+    """State shared by all commands. ``quiet`` maps places to the loop time until which the bot is quiet there."""
 
     questions: Questions
     memory: Memory
@@ -44,7 +44,7 @@ Handler = Callable[[CommandContext, Request, str], Awaitable[str]]
 
 
 class BotCommand(Struct, frozen=True):
-    """``usage`` is what follows the name in the help."""
+    """``usage`` follows the name in the help."""
 
     run: Handler
     usage: str = ""

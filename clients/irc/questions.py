@@ -85,7 +85,7 @@ class Questions:
         self.stats = Stats()
         # By place: the sources of the last answer there.
         self.sources: LatestDict[str, list[Citation]] = LatestDict(_MAX_REMEMBERED)
-        # What did not fit into the last reply, by place and user.
+        # The rest of the last reply, by place and user.
         self.leftovers: LatestDict[tuple[str, str], str] = LatestDict(_MAX_REMEMBERED)
 
     def ask(self, request: Request, text: str, mode: Mode) -> None:

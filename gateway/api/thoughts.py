@@ -1,4 +1,4 @@
-"""What requests say about thoughts, and about other variables of the model's chat template."""
+"""Fields of requests about thoughts and other variables of the model's chat template."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _NAME = re.compile(r"(?<![.\w])[A-Za-z]\w*")
 _END_OF_THOUGHT = re.compile(
     r"</(?:\w+:)?think>|\[/THINK\]|<\|END_THINKING\|>|<channel\|>|<\|channel\|>analysis"
 )
-# What upstream servers call themselves that pass the variables on to their template.
+# Names of upstream servers that pass the variables on to their template.
 _PASSING = frozenset({"hearth", "llamacpp", "vllm"})
 
 
 class Template(Struct, frozen=True):
-    """What a chat template knows: names that it reads, and the markers of thoughts. ``names`` None: any name."""
+    """Abilities of a chat template: names that it reads, and the markers of thoughts. ``names`` None: any name."""
 
     names: frozenset[str] | None
     thinks: bool

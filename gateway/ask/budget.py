@@ -34,7 +34,7 @@ _ANSWERS = 15  # whose length is remembered
 
 
 class PromptPlan(Struct, frozen=True):
-    """Tokens of the whole answer prompt, why so many, and when the answer should be complete.
+    """Tokens of the whole answer prompt, the reason for their number, and when the answer should be complete.
 
     ``seconds`` count from the load of the model; None if its speed is not known.
     """

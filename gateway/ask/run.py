@@ -45,7 +45,7 @@ _EXAMPLES = 2
 
 
 class FlowParts(Struct, frozen=True, kw_only=True):
-    """What all questions share. ``fetch_timeout`` is in seconds, for each search and each page.
+    """Services and limits shared by all questions. ``fetch_timeout`` is in seconds, for each search and each page.
 
     ``known`` answers questions that need no model.
     """

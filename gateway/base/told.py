@@ -31,7 +31,7 @@ _NUMBER = re.compile(
 )
 _LONGEST_NUMBER = 8  # digits, unless they stand right behind a word for a password or code
 _HEX = re.compile("[0-9a-fA-F-]{7,}")
-# What any value has, unless it is spoken digit by digit.
+# Required of any value, unless it is spoken digit by digit.
 _VALUE_LIKE = re.compile(r"""[0-9!#$%^&*~+=@"“']|[a-fA-F-]{7}""")
 _LETTERED = re.compile(
     r"(?<!\S)(?!v?\d+-?[a-z]{2})(?=[A-Za-z-]*[0-9])(?=[0-9-]*[A-Za-z])[A-Za-z0-9-]{4,32}(?!\w)"
@@ -55,11 +55,11 @@ _ASKS = re.compile(
     r"|^\W*(?:\w+\s)?(?:nhắn|gửi|cho)\b|\b(?:gì|nào|sao|đâu|nhiêu|không|ko|hả|chưa|với)\W*$",
     re.IGNORECASE,
 )
-# What follows is the name of a network rather than its password.
+# Followed by the name of a network rather than its password.
 _NETWORK = re.compile(r"\bwi-?fi(?:\s(?:is|was|là))?[\s:]*$", re.IGNORECASE)
 # Letters and then digits, as the last word of a sentence.
 _MADE_UP = re.compile(r"(?=.{7})[^\W\d_]{3,}[_@.!-]?[0-9]+[!#$*]?")
-# What a value has and a word has not.
+# Signs of a value, which words do not have.
 _DRAWN = re.compile(r"[0-9!#$%^&*~+=@]")
 _CLASSES = [
     re.compile(each) for each in (r"[^\W\d_A-Z]", r"[A-Z]", r"[0-9]", r"[!#$%^&*~+=@_.-](?=.)|[!$&*]")

@@ -67,7 +67,7 @@ COMMANDS = {
 }
 
 
-# What other servers of models call these commands.
+# Names of these commands in other model servers.
 _ELSEWHERE = {
     "serve": "start", "server": "start", "run": "chat", "list": "models", "ls": "models", "ps": "status",
     "search": "ask", "index": "context",

@@ -1,4 +1,4 @@
-"""Which names of a file mean something else than before: files that looked them up are resolved again."""
+"""Find the names of a file whose meaning has changed: files that looked them up are resolved again."""
 
 from __future__ import annotations
 

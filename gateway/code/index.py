@@ -38,7 +38,7 @@ Progress = Callable[[str, int, int], None]  # what is being done, how many of ho
 
 
 class Indexed(NamedTuple):
-    """What an indexing did."""
+    """Counts of one indexing run."""
 
     parsed: int
     resolved: int
@@ -239,7 +239,7 @@ class ProjectIndexer:
 
 
 def merge_index(database: Database) -> None:
-    """Write the text index anew, in steps; beside parts that were deleted, a search takes twice as long."""
+    """Rewrite the text index in steps; beside parts that were deleted, a search takes twice as long."""
     more = database.write_sync(lambda c: merge_step(c, store.TEXT_INDEX, first=True))
     while more:
         more = database.write_sync(lambda c: merge_step(c, store.TEXT_INDEX, first=False))

@@ -1,4 +1,4 @@
-"""What a message in words wants of a project: which definitions it names, and whether it asks for their callers."""
+"""Read a message's request of a project: the definitions that it names, and whether it asks for their callers."""
 
 from __future__ import annotations
 

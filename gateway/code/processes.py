@@ -40,7 +40,7 @@ def processes_for(files: int) -> int:
 def in_processes(
     count: int, here: Callable[[], Work[Batch, Result]], there: Callable[[], Work[Batch, Result]]
 ) -> Iterator[Callable[[Iterable[Batch]], Iterator[Result]]]:
-    """What does batches of work and gives their results in the same order.
+    """Run batches of work and return their results in the same order.
 
     With a ``count`` of 1, ``here`` makes the work, for this process. Otherwise ``there`` makes it in each of so many;
     it, the batches and the results must be picklable. Raises HearthError when one of them is killed.

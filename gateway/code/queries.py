@@ -28,7 +28,7 @@ _PLACE = re.compile(r"(.+?):(\d{1,9})")
 
 
 class Callers(Struct, frozen=True, kw_only=True):
-    """Who uses the definitions ``of`` a name; without one, it is that of something outside of the project.
+    """Users of the definitions ``of`` a name; without one, it is that of something outside of the project.
 
     ``confirmed`` uses are facts of the text; ``possible`` ones depend on what flows through parameters and containers,
     or on a unique name, or may reach an overriding method; ``unresolved`` ones have that name, and nothing is known of
@@ -72,7 +72,7 @@ class Reached(Struct, frozen=True, kw_only=True):
 
 
 class Impact(Struct, frozen=True, kw_only=True):
-    """What depends on a definition, nearest first. ``unresolved`` calls of its name may as well."""
+    """Dependents of a definition, nearest first. ``unresolved`` calls of its name may depend on it as well."""
 
     of: list[Place]
     reached: list[Reached]
@@ -124,7 +124,7 @@ def _exported(connection: apsw.Connection, project: str, name: str) -> list[Plac
 
 
 def _inherited(connection: apsw.Connection, project: str, name: str) -> list[Place]:
-    """What a class has from its bases, as `Class.method`."""
+    """Members that a class inherits, as `Class.method`."""
     owner, _, last = name.rpartition(".")
     named = graph.places_named(connection, project, owner) or _exported(connection, project, owner)
     classes = [place.id for place in named if place.kind == "class"]
@@ -145,7 +145,7 @@ def _alike(connection: apsw.Connection, project: str, name: str) -> list[str]:
 
 
 def callers(connection: apsw.Connection, project: str, name: str) -> Callers:
-    """Who calls a definition: confirmed, possible, and calls that could not be resolved."""
+    """Callers of a definition: confirmed, possible, and calls that could not be resolved."""
     return _uses(connection, project, name, graph.CALLS)
 
 
@@ -187,7 +187,7 @@ def _loose(connection: apsw.Connection, project: str, found: list[Place]) -> lis
 
 
 def callees(connection: apsw.Connection, project: str, name: str) -> Callees:
-    """What a definition calls."""
+    """The calls within a definition."""
     found = find(connection, project, name)
     scopes = sorted(
         {each for place in found if place.kind != "module" for each in graph.inner(connection, place.id)}
@@ -222,7 +222,7 @@ def subclasses(connection: apsw.Connection, project: str, name: str) -> list[Pla
 
 
 def imports(connection: apsw.Connection, project: str, name: str) -> Imports:
-    """What a module imports, and who imports it; ``name`` is a module or a path, or something in it."""
+    """Imports of a module, and the modules that import it; ``name`` is a module or a path, or something in it."""
     try:
         found = find(connection, project, name)
     except NotFoundError:

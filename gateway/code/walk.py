@@ -1,4 +1,4 @@
-"""Which files of a project are indexed. Nothing is written into a project.
+"""Find the files of a project to index. Nothing is written into a project.
 
 Four layers exclude files: names and suffixes; `.gitignore` files, nested ones included; the content (binary, minified,
 too large); and the globs of the registry.

@@ -68,7 +68,7 @@ class ProjectWatcher:
             folders = {project.id: await asyncio.to_thread(_folders, project) for project in found}
             watched = {str(touched), *(folder for each in folders.values() for folder in each)}
             async with _watching(watched) as events:
-                # What happens from here on is reported. What happened before is found by indexing everything once.
+                # Changes from here on are reported. Earlier ones are found by indexing everything once.
                 waiting = {each.id: await asyncio.to_thread(self._waiting, each) for each in found}
                 for project in sorted(found, key=lambda each: waiting[each.id]):
                     if waiting[project.id]:

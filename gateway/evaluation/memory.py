@@ -37,7 +37,7 @@ _POLL_SECONDS = 0.01
 
 
 class MemoryLine(Question, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What a user says, what must be stored of it (``facts``, ``tasks``), and what may be.
+    """A user's message, the facts and tasks that must be stored of it, and those that may be.
 
     A fact is a pattern of its key and patterns that its text contains. A task is an operation (a state, or ``add``) and
     patterns of the title. ``open`` are titles of tasks that exist before.

@@ -43,7 +43,7 @@ _NEAR = 200  # characters; patterns of one item that are farther apart do not ma
 _MOST = 10_000  # rows
 _LOG = {"max_records": _MOST, "max_record_bytes": 2**30}
 _OWNER = "evaluation"
-# Which round a variable is of: true, but not said.
+# The round of a variable: true, but not said.
 _ROUND = re.compile(r"(?<=: )round \d+: ")
 
 

@@ -26,7 +26,7 @@ class Tokens(Struct, frozen=True):
 
 
 class Kept(Struct, frozen=True, kw_only=True):
-    """What the memory has kept of a dialogue.
+    """The memory's contents after a dialogue.
 
     Of the ``planted`` items: ``in_prompt`` of the message after it, ``when_asked`` in the prompt of the question,
     ``first_five`` of a search, ``in_facts``. ``stale``: shown as current though superseded. ``invented``:

@@ -114,7 +114,7 @@ class ModelInfo(Struct, frozen=True, kw_only=True):
 
 
 class ReplicaHealth(Struct, frozen=True, kw_only=True):
-    """State of one upstream server; ``abilities`` is what its last probe found, empty while it is away."""
+    """State of one upstream server; ``abilities`` are those of its last probe, empty while it is away."""
 
     url: str
     state: HostState

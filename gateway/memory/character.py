@@ -39,7 +39,7 @@ _REFLECTION_SHARE, _ELSEWHERE_SHARE = 1 / 3, 1 / 4
 
 
 async def character(parts: MemoryParts, conversation: Conversation) -> Character:
-    """What a prompt shows of the conversation's assistant and of its other conversations."""
+    """The part of a prompt about the conversation's assistant and its other conversations."""
     if conversation.assistant is None:
         return Character()
     assistant, reflections, waiting, reflected = await parts.database.read(

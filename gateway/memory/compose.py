@@ -185,7 +185,7 @@ def compose(ingredients: Ingredients, budget: ContextBudget) -> Composition:
 def _steps(
     ingredients: Ingredients, optional: Sequence[Block], lines: Sequence[Turn], step: int
 ) -> Iterator[Block | int]:
-    """What to drop, one step after the other: a block, or a number of the remaining lines."""
+    """Steps of dropping, in order: a block, or a number of the remaining lines."""
     by_name = {
         name: [block for block in optional if block.name == name] for name in (*_BESIDE_THE_LAST, *_DROPPED)
     }
@@ -256,7 +256,7 @@ def _lines(ingredients: Ingredients) -> list[Turn]:
 
 
 def _opening(ingredients: Ingredients, optional: Sequence[Block], *, everything: bool) -> str:
-    """What precedes a first line that is the assistant's. ``everything``: no line was dropped for room."""
+    """The line before a first line of the assistant. ``everything``: no line was dropped for room."""
     summaries = [summary for summary in ingredients.summaries if summary.level != "message"]
     shown = {block.text for block in optional}
     reflection = ingredients.character.reflection
@@ -304,7 +304,7 @@ def _total(ingredients: Ingredients, optional: Sequence[Block], turns: Sequence[
 
 
 def _not_considered(ingredients: Ingredients) -> list[LeftOut]:
-    """What the prompt leaves out by design."""
+    """Notes on the parts that the prompt leaves out by design."""
     spoken = {message.seq for message in verbatim(ingredients.messages, ingredients.verbatim)}
     failed = [message for message in ingredients.messages if message.failed]
     left_out = [LeftOut(f"message {message.seq}", "it failed") for message in failed]

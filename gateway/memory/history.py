@@ -62,7 +62,7 @@ DECIDED = re.compile(
 )
 # A later decision is about what a hit says if it has this share of its weight.
 _LEAST_SAME = 0.25
-# What the assistant said is quoted only if it is asked for: small models repeat their own words for ever otherwise.
+# The assistant's words are quoted only if they are asked for: otherwise small models repeat them for ever.
 _OF_US = re.compile(
     r"\byou(?:['’]ve| have| did)? (?:just |once |already )?(?:said|say|told|tell|gave|give|suggest\w*|recommend\w*|"
     r"wrote|write|explain\w*|mention\w*|list\w*|made|showed|call\w*|propos\w*|promis\w*|answer\w*)\b|"

@@ -1,4 +1,4 @@
-"""Which messages have the words of a question.
+"""Find the messages that have the words of a question.
 
 A term weighs the more, the fewer messages have it, and terms that no message has count as missing. So the share that a
 message has of a question's weight tells whether it is about the same thing, in a log of any size.
@@ -37,7 +37,7 @@ _QUESTION_SHARE = 0.4
 ONLY_ASKS = re.compile(r"[^.!?？…\n]*[?？][\s\"')]*")
 _ENDS_ASKING = re.compile(r"[?？][\s\"')]*$")
 _FORM_SHARE = 0.1
-# What is said beside a message is about the same, most of all the answer to a question: it has this share of its terms,
+# The messages beside it are about the same, most of all the answer to a question: each gets this share of its terms,
 # by the number of messages from it on.
 _BESIDE_SHARES = {1: 0.7, 2: 0.4, -1: 0.3}
 _AROUND = 2
@@ -49,7 +49,7 @@ USUAL_LENGTH = 300  # characters; longer messages have more words by chance
 _UNSPACED = re.compile(
     r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]"
 )
-# What a question asks for, and what is said in any talk: such words count little.
+# Question words and words of any talk count little.
 WEAK_WORDS = frozenset(
     """
     able again also always any ask asked back best better bit call called can can't come could day did didn't doing

@@ -20,7 +20,7 @@ _MOST_CHARACTERS = 16 * 1024 * 1024
 
 
 class SecretsGoneError(HearthError):
-    """What was taken out of a message is not held, or not any more."""
+    """The values taken out of a message are not held, or no longer held."""
 
     status = 410
     code = "secrets_gone"
@@ -41,7 +41,7 @@ class Withheld(Struct, frozen=True):
 
 
 class Disclosed(Struct, frozen=True):
-    """What is sent instead of a call that is recorded: its text has secrets, which the record leaves out."""
+    """Stands in for a recorded call: its text has secrets, which the record leaves out."""
 
     call: GenerateCall
     withheld: Withheld

@@ -1,1 +1,1 @@
-"""What is known before a model runs: the catalog, GGUF headers, prompt files. Imports `config` and `base`."""
+"""Everything known before a model runs: the catalog, GGUF headers, prompt files. Imports `config` and `base`."""

@@ -1,4 +1,4 @@
-"""What a run does next. Pure: a function of the stored run, the tools and the settings.
+"""Decide a run's next action. Pure: a function of the stored run, the tools and the settings.
 
 Code decides what is safe, never a model: a step that would bring together all three risks in one run, or has an effect
 in a task of the archetype `hybrid`, waits for the owner's approval. Approvals bind to the step's hash.

@@ -1,4 +1,4 @@
-"""What a small model says about a file that was read: kept where the file has it, otherwise the file's own words."""
+"""Check a small model's words about a file: kept where the file has them, otherwise the file's own words."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gateway.wiki.source import Page, Section
 NO_ANSWER = "No sentence of "  # begins a result that answers nothing: it can be told, but is not kept
 _PASSAGE_TOKENS = 200
 _BEGINNING = 1000  # characters of the file, where none of its sentences answers
-# What is to be made of the file is no sentence of it.
+# The task itself is no sentence of the file.
 _MAKES = re.compile(
     r"(?:write|rewrite|translate|draft|compose|make|suggest|list|count|convert|turn|rank|rate|guess|imagine|"
     r"viết|dịch|liệt kê|đếm|gợi ý)\b",

@@ -16,7 +16,7 @@ def new_request() -> str:
 
 
 def of_step(view: RunView, step: int | None) -> dict[str, Any]:
-    """What the log keeps about a step, or with None about the checklist."""
+    """Log record of a step, or with None of the checklist."""
     return {"task": view.run.task, "run": view.run.id} | ({"step": step} if step is not None else {})
 
 

@@ -62,7 +62,7 @@ _SHOWN_CHARACTERS = 6000  # of all results in the prompt of a step
 
 
 class RunParts(Struct, frozen=True, kw_only=True):
-    """What runs use."""
+    """Services that runs use."""
 
     database: Database
     inference: Inference
@@ -82,7 +82,7 @@ class RunParts(Struct, frozen=True, kw_only=True):
 
 
 class _Work(Struct, frozen=True):
-    """What :meth:`Runner._advance` leaves to be done outside of its transaction; no ``do``: write the checklist."""
+    """Work that :meth:`Runner._advance` leaves for outside of its transaction; no ``do``: write the checklist."""
 
     view: RunView
     step: int = 0
@@ -251,7 +251,7 @@ class Runner:
             finish_job(connection, job)
 
     async def replay(self, view: RunView, step: RunStep) -> str:
-        """What a step that only reads returns now; nothing is stored. Raises RunConflictError for any other."""
+        """Result of a read-only step, now; nothing is stored. Raises RunConflictError for any other."""
         tool = self._parts.tools.get(step.tool) if step.tool else None
         if tool is None or not tool.only_reads:
             raise RunConflictError(
@@ -350,7 +350,7 @@ class Runner:
         step: int | None = None,
         request: str = "",
     ) -> tuple[str, int]:
-        """What the model writes, and its tokens with those of the prompt. The record names the task and the step."""
+        """The model's text, and its tokens with those of the prompt. The record names the task and the step."""
         parts, used = self._parts, self._parts.prompts.get(prompt)
 
         async def record(make: Callable[[], RequestRecord]) -> None:

@@ -74,7 +74,7 @@ class Runs:
         await self._webhook.close()
 
     def requests(self, zone: str) -> ChatRequests:
-        """What carries out the requests of chats, in that zone where a conversation has none of its own."""
+        """Carries out the requests of chats, in that zone where a conversation has none of its own."""
         parts = self._parts
         return ChatRequests(parts.database, parts.starter, zone, self._worker.wake)
 
@@ -151,7 +151,7 @@ class Runs:
         return await self._alone(task, owner, store)
 
     async def resume(self, task: str, owner: str) -> RunView:
-        """Go on with a run that is paused, with an objective's paused tasks, or ask its BREAKPOINT anew."""
+        """Go on with a run that is paused, with an objective's paused tasks, or ask its BREAKPOINT again."""
 
         def store(connection: apsw.Connection) -> builtins.list[TaskRun]:
             _open(connection, task, owner)
@@ -262,7 +262,7 @@ class Runs:
                         yield await self.view(changed, owner)
 
     async def approvals(self, owner: str) -> builtins.list[Approval]:
-        """What the owner has approved for every run."""
+        """The owner's approvals for every run."""
         return await self._parts.database.read(lambda c: list_approvals(c, owner))
 
     async def revoke(self, owner: str, number: int) -> None:

@@ -1,4 +1,4 @@
-"""Start a run: its checklist is what the user wrote, what the title plainly asks for, or what the model picks of it."""
+"""Start a run: its checklist is the user's own, the title's plain request, or what the model picks of it."""
 
 from __future__ import annotations
 

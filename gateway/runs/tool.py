@@ -15,14 +15,14 @@ from msgspec import Struct
 
 from gateway.base.errors import InvalidRequestError
 
-# What a step may bring together: text that others wrote, data of the owner, an effect beyond the run.
+# A step may bring together: text that others wrote, data of the owner, an effect beyond the run.
 Risk = Literal["untrusted", "private", "effect"]
 _LEAST_REPEATED = 12  # characters: a shorter line may belong there twice
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u2028\u2029]")
 
 
 class ToolOutput(Struct, frozen=True):
-    """What a tool returned, and the model's tokens that it took."""
+    """Result of a tool, and the model's tokens that it took."""
 
     text: str
     tokens: int = 0
@@ -87,7 +87,7 @@ class RunTool:
             raise InvalidRequestError(f"`{self.name}`: {error}", param="steps") from None
 
     def digest(self, given: dict[str, Any]) -> str:
-        """What an approval binds to: the tool, its description and schema, and the exact arguments."""
+        """Hash that an approval binds to: of the tool, its description and schema, and the exact arguments."""
         return _hash([self.name, self.described, given])
 
     @property
@@ -149,7 +149,7 @@ def as_data(text: str, most: int) -> str:
 
 
 def without_repetition(text: str) -> str:
-    """What a small model wrote, without the sentences that it says again and again, and the piece of one at the end."""
+    """A small model's text without repeated sentences and the unfinished one at the end."""
     kept: list[str] = []
     said: set[str] = set()
     pieces = re.split(r"((?<=[.!?])\s+|\n+)", text.strip())

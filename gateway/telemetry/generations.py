@@ -13,7 +13,7 @@ from gateway.models.prompts import Prompt
 from gateway.store.request_log import GenerationRecord
 from model_host.protocol import Delta, Finished, FinishReason, Message, Started, Thought, ToolDelta
 
-# What the host has measured.
+# Measured by the host.
 _MEASURED = set(Finished.__struct_fields__) & set(GenerationRecord.__struct_fields__)
 
 

@@ -19,7 +19,7 @@ from gateway.vectors.source import DocumentSource
 
 
 class VectorSearch(Struct, frozen=True):
-    """What a search by meaning needs: vectors of queries, and an indexer for those of documents."""
+    """Parts of a search by meaning: vectors of queries, and an indexer for those of documents."""
 
     queries: Queries
     indexer: Indexer

@@ -14,7 +14,7 @@ _ORDINAL = re.compile(f"{RAISED}(st|nd|rd|th){RAISED_END}", re.IGNORECASE)
 _INNERMOST = re.compile(
     f"{RAISED}([^{RAISED}-{LOWERED_END}]*){RAISED_END}|{LOWERED}([^{RAISED}-{LOWERED_END}]*){LOWERED_END}"
 )
-# What needs no brackets: a word or number with its sign, or what has brackets of its own.
+# Needs no brackets: a word or number with its sign, or what has brackets of its own.
 _SIMPLE = re.compile(r"[-+−–]?[\w.,′'*∗∞\ufdd0\ufdd1]*|\([^()]*\)|\[[^\[\]]*\]")
 _MOST_NESTED = 4
 

@@ -1,4 +1,4 @@
-"""Which wikis the pages of the local store are from: their names and the addresses of their pages, by origin."""
+"""The wikis of the local store's pages: their names and the addresses of their pages, by origin."""
 
 from __future__ import annotations
 

@@ -127,7 +127,7 @@ class WikiSource(Protocol):
         ...
 
     async def site(self) -> Site:
-        """What the wiki says about itself; unknown instead of an error when it is unreachable."""
+        """The wiki's description of itself; unknown instead of an error when it is unreachable."""
         ...
 
     async def subjects(self, limit: int) -> list[str]:

@@ -1,1 +1,1 @@
-"""What runs and what goes into the next batch: scheduler, slots, drafts, step sizes. Imports no llama_cpp."""
+"""Plan the running requests and the next batch: scheduler, slots, drafts, step sizes. Imports no llama_cpp."""

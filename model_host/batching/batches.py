@@ -1,4 +1,4 @@
-"""What one step decodes, and how it is cut into batches. Pure.
+"""The tokens of one step, and their division into batches. Pure.
 
 llama.cpp's attention computes tiles of 64 prompt tokens against every cell that one of them may see. A token of another
 conversation in a tile makes the whole tile visit that conversation's cells as well: a step of 128 tokens took up to 1.5

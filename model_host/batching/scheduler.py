@@ -1,4 +1,4 @@
-"""Which requests run, which wait, and what goes into the next step. Pure: times are passed in.
+"""Choose the requests that run and the tokens of the next step. Pure: times are passed in.
 
 Lanes are served interactive > retrieval > background. Within a lane the owner with the fewest running requests comes
 first, then the oldest request. Waiting raises a request's lane (:func:`~model_host.batching.request.aged_lane`), so
@@ -235,7 +235,7 @@ class Scheduler:
         return sorted(self.waiting, key=lambda s: (self._lane(s, now), busy[s.owner], s.arrived))
 
     def _places(self, sequence: SequenceState, now: float) -> list[SequenceState | None]:
-        """Whose place it may take, the best first: a free one (None), or that of a request of a lower lane.
+        """Slots that it may take, the best first: a free one (None), or that of a request of a lower lane.
 
         Lanes are aged on both sides: otherwise two old background requests would preempt each other forever.
         """

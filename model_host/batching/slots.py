@@ -1,4 +1,4 @@
-"""Which tokens lie in which KV sequence, who may reuse them, and how many cells they take.
+"""Track the tokens of each KV sequence, the owners that may reuse them, and the cells that they take.
 
 A slot is one llama.cpp sequence id. It is active while a request runs in it, and cached afterwards until its
 cells are needed. Cells are counted exactly: a cell shared by several slots (``llama_memory_seq_cp`` on a

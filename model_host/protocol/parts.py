@@ -24,7 +24,7 @@ VariableName = Annotated[str, Meta(max_length=64, pattern=r"^[A-Za-z][A-Za-z0-9_
 VariableText = Annotated[str, Meta(max_length=64, pattern=r"^[A-Za-z0-9_.: -]*(?!\n)$")]
 Number = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]
 Variables = Annotated[dict[VariableName, bool | Number | float | VariableText | None], Meta(max_length=16)]
-# What a template gets from the request itself, and its functions.
+# Names that a template gets from the request itself, and its functions.
 RESERVED_VARIABLES = frozenset(
     {"messages", "tools", "functions", "template", "add_generation_prompt", "bos_token", "eos_token"}
     | {"raise_exception", "strftime_now"}
@@ -131,7 +131,7 @@ class TopLogprob(Struct, frozen=True):
 class TokenLogprob(Struct, frozen=True):
     """A sampled token. Log-probabilities are computed before temperature, penalties and grammar.
 
-    ``bytes`` is what the token adds to the text: a character may be spread over several tokens.
+    ``bytes`` are added to the text by the token: a character may be spread over several tokens.
     """
 
     token: str

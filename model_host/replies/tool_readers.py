@@ -269,7 +269,7 @@ class CallReader:
     # ------------------------------------------------------------------ values in both notations
 
     def _items(self, close: str, item: Callable[[], Parser]) -> Parser:
-        """What is between two brackets, and the closing one."""
+        """The text between two brackets, and the closing one."""
         self._depth += 1
         if self._depth > MAX_NESTING:
             raise MalformedCallError(f"arguments nested deeper than {MAX_NESTING} levels")

@@ -61,7 +61,7 @@ class Intake(Generic[Work]):
         return taken
 
     def ready(self) -> list[Work]:
-        """What :meth:`take` would return now."""
+        """The next result of :meth:`take`, without taking it."""
         with self._wake:
             return list(self._ready)
 

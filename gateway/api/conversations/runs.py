@@ -84,7 +84,7 @@ class BreakpointReply(Struct, frozen=True, kw_only=True):
 
 
 class StepReply(Struct, frozen=True, kw_only=True):
-    """An item of the checklist with the outcome of its last attempt; ``result`` of a failed one is what went wrong.
+    """An item of the checklist with the outcome of its last attempt; ``result`` of a failed one is the error.
 
     ``line`` makes such a step. ``request`` is its id in the request log; "" before it has ended.
     """
@@ -242,7 +242,7 @@ async def news(request: ApiRequest) -> object:
 
 
 async def approvals(request: ApiRequest) -> Struct:
-    """What the caller has approved with `always`."""
+    """The caller's standing approvals (`always`)."""
     found = await request.services.runs.approvals(request.owner)
     return Approvals([view(ApprovalReply, each, calls=call_text(each.tool, each.pattern)) for each in found])
 

@@ -1,4 +1,4 @@
-"""What both transports share: the server's description of itself and of its tools."""
+"""Shared by both transports: the server's description of itself and of its tools."""
 
 from __future__ import annotations
 

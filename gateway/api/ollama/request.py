@@ -137,7 +137,7 @@ class ChatBody(GenerationBody, frozen=True, kw_only=True):
 class GenerateBody(GenerationBody, frozen=True, kw_only=True):
     """POST /api/generate. Without a prompt it loads the model or, with ``keep_alive`` 0, unloads it.
 
-    ``raw`` bypasses the chat template, and so does ``suffix``, which is what follows the reply. ``context`` is that of
+    ``raw`` bypasses the chat template, and so does ``suffix``, the text after the reply. ``context`` is that of
     the last reply, which this one then follows.
     """
 

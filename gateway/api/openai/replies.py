@@ -1,4 +1,4 @@
-"""What the replies of chat and text completions share: token counts and chunks of a stream."""
+"""Shared by the replies of chat and text completions: token counts and chunks of a stream."""
 
 from __future__ import annotations
 

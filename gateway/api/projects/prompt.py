@@ -1,4 +1,4 @@
-"""What a prompt shows of the project that its conversation is bound to."""
+"""The part of a prompt about the project that its conversation is bound to."""
 
 from __future__ import annotations
 

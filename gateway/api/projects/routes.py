@@ -208,7 +208,7 @@ _BASE = "/v1/projects/{id}"
 
 
 def _query(name: str, ask: Callable[..., Any], reply: Any, query: type[Struct] = Named) -> Endpoint:
-    """What a function of the connection, the project and the fields of ``query`` finds."""
+    """Result of a function of the connection, the project and the fields of ``query``."""
 
     async def handler(request: ApiRequest) -> object:
         asked, project = query_of(request, query), await _project(request)

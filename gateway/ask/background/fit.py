@@ -1,4 +1,4 @@
-"""Which passages go into the space, and which page needs a summary. Pure functions."""
+"""Choose the passages that fit the budget, and the page that needs a summary. Pure functions."""
 
 from __future__ import annotations
 

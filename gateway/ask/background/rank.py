@@ -28,11 +28,11 @@ _NEIGHBOUR_SHARE, _LEAD_SHARE = 0.2, 0.8
 # A section that is nearest to the question by meaning gains this share of the best score.
 _NEAR_SHARE = 0.4
 _HEADED_SHARE = 0.3  # the same for one whose heading asks what the question asks
-# What each place among the found pages costs a page's passages.
+# Score that a page's passages lose for each rank among the found pages.
 _PLACE = 0.05
 _SIMILAR = 0.75  # difflib ratio from which a word counts as a title's word, misspelt
 _SHORTEST_MISSPELT = 5
-# What a question asks for is a word that the passages with such a thing have: a year, a number, a person.
+# A question asks for a kind of word that passages may have: a year, a number, a person.
 _CUES = (
     (
         "#year",

@@ -169,7 +169,7 @@ class AnswerChecker:
         self.answer = quotations(quotes, self._evidence)
 
     def _missing(self, cut: bool) -> str:
-        """What an answer lacks: the lines behind its colon, pages, or half of the steps that are asked for."""
+        """Name the missing part of an answer: lines behind its colon, pages, or half of the steps asked for."""
         question = self._relevance.question
         unfinished = MARKER.sub("", self.answer).rstrip().endswith(":") and not cut
         if unfinished and (quote := self._relevance.behind(self._given)) is not None:

@@ -288,7 +288,7 @@ def _backed(claimed: Features, asked: Features, evidence: Evidence) -> dict[int,
 
 
 def _relation(claimed: Features) -> frozenset[str]:
-    """What a claim says beside its names and numbers."""
+    """Content words of a claim beside its names and numbers."""
     return meaning(claimed.words - claimed.names - claimed.numbers) - _ABOUT_ANSWERS
 
 

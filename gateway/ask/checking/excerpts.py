@@ -1,4 +1,4 @@
-"""Which statements can be quoted together: lines behind a colon, steps, code, one or two sentences."""
+"""Join statements that can be quoted together: lines behind a colon, steps, code, one or two sentences."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def as_in_one_region(text: str) -> str:
 
 
 def other_expressions(question: str) -> list[str]:
-    """What pages may say for the expressions of a Vietnamese question, to search for."""
+    """Regional variants of the expressions of a Vietnamese question, for the search."""
     if not _VIETNAMESE.search(question):
         return []
     found = [each[0].casefold() for each in _EXPRESSION.finditer(question)]

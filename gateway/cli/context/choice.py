@@ -1,4 +1,4 @@
-"""Which project a command means."""
+"""Choose the project that a command means."""
 
 from __future__ import annotations
 

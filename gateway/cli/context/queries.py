@@ -139,7 +139,7 @@ def _short(line: str) -> str:
 
 
 def _target(use: CodeUse) -> str:
-    """What a site leads to, as far as it is known."""
+    """Known targets of a site."""
     return use.target or use.external or ".".join(filter(None, [use.receiver, use.name]))
 
 

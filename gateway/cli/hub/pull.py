@@ -26,7 +26,7 @@ _BAR = "{desc}: {percentage:3.0f}%|{bar}| {n_fmt} of {total_fmt}"  # of bytes, t
 
 @dataclass(frozen=True)
 class _Report:
-    """What the command prints: sentences, or Ollama's JSON lines."""
+    """Output of the command: sentences, or Ollama's JSON lines."""
 
     as_json: bool
 

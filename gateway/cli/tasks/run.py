@@ -209,7 +209,7 @@ def _follow(client: GatewayClient, task: str, detach: bool) -> None:
 
 
 def _show_last(steps: Sequence[Mapping[str, Any]]) -> None:
-    """What was found before a step that takes long."""
+    """Results so far, before a step that takes long."""
     if results := [step["result"] for step in steps if step["outcome"] == "done" and step["result"]]:
         say(results[-1])
 

@@ -104,7 +104,7 @@ def _definition(connection: apsw.Connection, project: str, name: str, asked: str
 
 
 def _purpose(connection: apsw.Connection, project: str, name: str, asked: str) -> KnownAnswer | None:
-    """What a docstring says. A plain word may be meant otherwise: only names that look like code are taken."""
+    """Answer with a docstring. A plain word may be meant otherwise: only names that look like code are taken."""
     if not re.search(r"[a-z][A-Z]|[_.`(]|\b(?:function|method|class|hàm|lớp)\b", asked):
         return None
     found = [place for place in queries.find(connection, project, name) if place.doc]

@@ -26,7 +26,7 @@ _BARE = 0.25  # how much less it says
 _SAYS_WHAT = 0.5  # how much "X is a …" counts where somebody asks what X is
 _WORD = re.compile(r"\w+")
 _FENCE = "```"
-# What a document tells its renderer: directives and their options, targets, comments, images, rules.
+# Markup for the renderer: directives and their options, targets, comments, images, rules.
 _MARKUP = re.compile(r"\s*(\.\. |:[\w-]+:|\[[^\]]+\]: |<!--|<[^>]*>\s*$|!\[|[^\w\s]+\s*$|\|[^|]+\|\s*$)")
 _CODE_FOLLOWS = re.compile(r"```|::$|\.\. code", re.M)
 _SUFFIXES = ("ations", "ation", "ings", "ing", "ions", "ion", "ers", "er", "ed", "es", "s")
@@ -159,7 +159,7 @@ def stems(text: str) -> set[str]:
 
 @lru_cache(maxsize=1 << 14)  # the same words come in all paragraphs
 def stem(word: str) -> str:
-    """What the forms of an English word share."""
+    """Common beginning of the forms of an English word."""
     if word.endswith("ies") and len(word) > 4:
         return f"{word[:-3]}y"
     if word.endswith("ly") and len(word) > 5:

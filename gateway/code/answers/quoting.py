@@ -182,7 +182,7 @@ def _mentions(connection: apsw.Connection, project: CodeProject, name: str) -> K
 
 
 def _described(connection: apsw.Connection, project: CodeProject, name: str) -> KnownAnswer | None:
-    """What documents and docstrings say of an option: the entries of lists that begin with its name."""
+    """Description of an option in documents and docstrings: the entries of lists that begin with its name."""
     before = r"\W*(?:param(?:eter)?\s+(?:\{[^}]*\}\s*)?\W*)?(?:-\w\W+)?(?<![\w-])"
     entry = re.compile(rf"{before}{re.escape(name)}(?![\w-])(?:=\S+)?\W*?(?::|--?|[–—])(?=\W|$)", re.I)
     found: dict[str, tuple[bool, str, int, list[str]]] = {}

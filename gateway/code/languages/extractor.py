@@ -1,4 +1,4 @@
-"""What the extractors of all languages share: an iterative walk, scopes, and sites that are made once."""
+"""Base of the extractors of all languages: an iterative walk, scopes, and sites that are made once."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Extractor:
         self._type_parameters.setdefault(text(name), []).append((within.start_byte, within.end_byte, bound))
 
     def bounded(self, node: Node, scope: int, depth: int) -> Expr:
-        """What a name is: where it stands for types, the one that bounds these, or None without one."""
+        """Bound of a name that stands for types; None without one."""
         named = ["n", text(node)]
         around = [
             each for each in self._type_parameters.get(named[1], ()) if each[0] <= node.start_byte < each[1]

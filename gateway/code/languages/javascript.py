@@ -32,7 +32,7 @@ _LEAVES = {
 
 
 class ScriptStatements(Extractor):
-    """What statements of both languages say."""
+    """Facts from the statements of both languages."""
 
     leaves, branches, separator = _LEAVES, _BRANCHES, "/"
 

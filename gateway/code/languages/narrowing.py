@@ -53,7 +53,7 @@ def narrowings(root: Node, source: bytes) -> dict[str, list[Narrowed]]:
 
 
 def _stretches(call: Node) -> list[tuple[int, int]]:
-    """What runs only if the call is true."""
+    """The code that runs only if the call is true."""
     found: list[tuple[int, int]] = []
     node, parent, negated = call, call.parent, False
     while parent is not None and parent.type in (
@@ -64,7 +64,7 @@ def _stretches(call: Node) -> list[tuple[int, int]]:
         if parent.type == "not_operator":
             negated = not negated
         elif parent.type == "boolean_operator":
-            # What follows `and` runs if this is true, what follows `or` if it is false.
+            # The operand after `and` runs if this is true, the one after `or` if it is false.
             if (part(parent, "operator") or parent).type != ("or" if negated else "and"):
                 return found
             found.append((node.end_byte, parent.end_byte))
@@ -96,7 +96,7 @@ def _stretches(call: Node) -> list[tuple[int, int]]:
 
 
 def _rest(statement: Node) -> tuple[int, int]:
-    """What follows a statement in its block."""
+    """The statements after a statement in its block."""
     return statement.end_byte, (statement.parent or statement).end_byte
 
 

@@ -308,7 +308,7 @@ class PythonExtractor(Extractor):
         return parts[0] if len(parts) == 1 else ["l", *parts]
 
     def _types_of(self, node: Node) -> Node | None:
-        """What `isinstance` says a name is here: the innermost."""
+        """Types of a name here by the innermost `isinstance`."""
         begin = node.start_byte
         told = [each for each in self._narrowed.get(text(node), ()) if each.begin <= begin < each.end]
         return max(told, key=lambda each: each.begin).types if told else None

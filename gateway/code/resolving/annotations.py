@@ -1,4 +1,4 @@
-"""What annotations say: instances of classes, and containers of them."""
+"""Values of annotations: instances of classes, and containers of them."""
 
 from __future__ import annotations
 

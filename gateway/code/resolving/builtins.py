@@ -1,4 +1,4 @@
-"""What calls of Python's functions and containers return."""
+"""Results of calls of Python's built-in functions and containers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Builtins(Calls):
     """Evaluation of calls that lead out of the project."""
 
     def builtin(self, view: View, index: int, text: str) -> Values:
-        """What the call at a site returns; ``text`` is the dotted name of what it calls."""
+        """Result of the call at a site; ``text`` is the dotted name of what it calls."""
         site = view.site(index)
         if text in _TYPE_VARIABLES:
             return self._type_variable(view, site)
@@ -69,7 +69,7 @@ class Builtins(Calls):
         return self.evaluate(view, site.scope, site.args[at], site.line) if len(site.args) > at else {}
 
     def _of_container(self, view: View, site: CodeSite, name: str) -> Values:
-        """What a method of the container that it is called on returns."""
+        """Result of a container's method."""
         if site.callee is None or site.callee[0] != "a":
             return {}
         found: Values = {}

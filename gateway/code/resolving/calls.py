@@ -1,4 +1,4 @@
-"""What calls run and pass on: the functions behind a value, and what their parameters may be."""
+"""Targets and arguments of calls: the functions behind a value, and what their parameters may be."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Incoming = Mapping[tuple[int, int], Mapping[str, set[Value]]]  # by file and def
 
 
 class Calls(Annotations):
-    """Evaluation of parameters. ``incoming`` is what the project passes to them."""
+    """Evaluation of parameters. ``incoming`` are the values that the project passes to them."""
 
     def __init__(self, modules: Modules, incoming: Incoming) -> None:
         super().__init__(modules)
@@ -43,7 +43,7 @@ class Calls(Annotations):
         return [value] if value.kind in ("definition", "bound") else []
 
     def parameter(self, view: View, scope: int, param: Param) -> Values:
-        """What a parameter may be: ``self``, its annotation, its default, and what the project passes."""
+        """Possible values of a parameter: ``self``, its annotation, its default, and the project's arguments."""
         definition = view.definitions[scope]
         parent = view.definitions[definition.parent]
         if (
@@ -71,7 +71,7 @@ class Calls(Annotations):
         return found
 
     def _expected(self, view: View, scope: int, param: Param) -> Values:
-        """What a parameter of a function is by what takes that function: `Callable[[Shop], …]`, `shops.map(…)`."""
+        """Values of a parameter by the call that takes its function: `Callable[[Shop], …]`, `shops.map(…)`."""
         index = view.taken_by.get(scope)
         site = view.site(index) if index is not None else None
         if site is None or site.callee is None:

@@ -1,4 +1,4 @@
-"""What is in containers: sequences and mappings by their literals, and by the types of their items."""
+"""Contents of containers: sequences and mappings by their literals, and by the types of their items."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Containers(Evaluation):
         )
 
     def elements(self, value: Value) -> Values:
-        """What iterating over a value gives."""
+        """Items of an iterable value."""
         found: Values = {}
         if value.kind == "box":
             view, scope, expr, typed = self.opened(value)
@@ -76,7 +76,7 @@ class Containers(Evaluation):
         return self.evaluate(view, scope, expr, NEVER)
 
     def item(self, view: View, scope: int, value: Value, key: Expr, line: int) -> Values:
-        """What ``value[key]`` may be."""
+        """Possible values of ``value[key]``."""
         if value.kind == "instance":
             found: Values = {}
             for each in self.attribute(value, "__getitem__"):

@@ -38,7 +38,7 @@ class Evaluation:
         self._steps = 0
 
     def evaluate(self, view: View, scope: int, expr: Expr, line: int) -> Values:
-        """What an expression may be at a line of a scope."""
+        """Possible values of an expression at a line of a scope."""
         if expr is None:
             return {}
         known = self._memo.get(id(expr))
@@ -65,7 +65,7 @@ class Evaluation:
             return self.modules.python(view, each.module, each.level)
         return self.modules.script(view, each.module)
 
-    # What the layers above know:
+    # Implemented by the layers above:
 
     def _evaluate(self, view: View, scope: int, expr: list[object], line: int) -> Values:
         raise NotImplementedError
@@ -79,9 +79,9 @@ class Evaluation:
         raise NotImplementedError
 
     def attribute(self, value: Value, name: str) -> Values:
-        """What ``value.name`` may be."""
+        """Possible values of ``value.name``."""
         raise NotImplementedError
 
     def returned(self, value: Value) -> Values:
-        """What calling a value returns."""
+        """Result of calling a value."""
         raise NotImplementedError

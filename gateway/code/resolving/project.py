@@ -33,7 +33,7 @@ class Names(NamedTuple):
 
 
 class Resolved(NamedTuple):
-    """What resolving a file has found."""
+    """Result of resolving a file."""
 
     row: store.FileRow
     sites: list[store.NewSite]
@@ -108,7 +108,7 @@ def _facts(database: Database, digest: bytes) -> bytes | None:
 def incoming(
     passed: Iterable[set[store.Argument]], places: dict[int, tuple[int, int]]
 ) -> dict[tuple[int, int], dict[str, set[Value]]]:
-    """What goes to the parameters of each definition. One that takes anything says too little for its time."""
+    """Arguments by parameter of each definition. One that takes anything says too little for its time."""
     found: defaultdict[tuple[int, int], dict[str, set[Value]]] = defaultdict(dict)
     for arguments in passed:
         for each in arguments:

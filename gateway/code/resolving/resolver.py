@@ -1,4 +1,4 @@
-"""What expressions are: names by scope, attributes by class and module, results of calls.
+"""Resolve expressions: names by scope, attributes by class and module, results of calls.
 
 The evaluation is demand-driven: it follows a name to its bindings, those to other names, over all files. What is
 not known when it stops, at a circle or far from its start, is unresolved.
@@ -82,7 +82,7 @@ class Resolver(Builtins):
     # Names
 
     def name(self, view: View, scope: int, name: str, line: int) -> Values:
-        """What a name means in a scope, by the rules of the language."""
+        """Value of a name in a scope, by the rules of the language."""
         if not view.python and name in ("this", "super"):
             owner = view.enclosing_class(scope)
             kind = "instance" if name == "this" else "super"
@@ -90,7 +90,7 @@ class Resolver(Builtins):
         at, start = scope, scope
         while at >= 0:
             if at == start or view.definitions[at].kind != "class":
-                # What an outer scope holds when an inner one runs is what it holds in the end.
+                # When an inner scope runs, the outer one has its final values.
                 candidates = view.candidates(at, name, line if at == start else NEVER)
                 if candidates:
                     return self._candidates(view, at, candidates)
@@ -104,7 +104,7 @@ class Resolver(Builtins):
         return {}
 
     def assigned(self, view: View, scope: int, owner: str, name: str) -> Values:
-        """What a JavaScript file assigns to ``owner.name``, or to the prototype of ``owner``.
+        """Assignments of a JavaScript file to ``owner.name`` or to the prototype of ``owner``.
 
         `this` in a function that was assigned so is the owner.
         """
@@ -155,7 +155,7 @@ class Resolver(Builtins):
     # Modules
 
     def imported(self, view: View, each: Import, *, whole: bool = False) -> Values:
-        """What an import binds; with ``whole`` the module that `import a.b` names, and not `a`."""
+        """Value that an import binds; with ``whole`` the module that `import a.b` names, and not `a`."""
         if each.name in ("", "*"):
             module = each.module
             if not whole and view.python and each.name == "" and each.alias == module.partition(".")[0]:
@@ -176,7 +176,7 @@ class Resolver(Builtins):
         return {external(f"{each.module}.{each.name}"): "import"}
 
     def member(self, file: int, name: str) -> Values:
-        """What a name means in the outermost scope of a file."""
+        """Value of a name in the outermost scope of a file."""
         self.lookups.add(name)
         view = self.modules.view(file)
         if candidates := view.candidates(0, name):
@@ -215,7 +215,7 @@ class Resolver(Builtins):
     # Attributes
 
     def attribute(self, value: Value, name: str) -> Values:
-        """What ``value.name`` may be."""
+        """Possible values of ``value.name``."""
         if value.kind == "external":
             return {external(f"{value.text}.{name}"): "import"}
         if value.kind == "box":
@@ -303,7 +303,7 @@ class Resolver(Builtins):
     # Calls
 
     def result(self, view: View, index: int) -> Values:
-        """What the call at a site returns."""
+        """Result of the call at a site."""
         site = view.site(index)
         found: Values = {}
         for value, origin in self.evaluate(view, site.scope, site.callee, site.line).items():
@@ -313,7 +313,7 @@ class Resolver(Builtins):
         return found
 
     def returned(self, value: Value) -> Values:
-        """What calling a value returns."""
+        """Result of calling a value."""
         if value.kind == "instance":
             name = "__call__"
             found: Values = {}
@@ -340,7 +340,7 @@ class Resolver(Builtins):
         return through(found, "return" if len(found) == 1 else "flow")
 
     def entered(self, value: Value) -> Values:
-        """What ``with value as x`` binds: the result of ``__enter__``, or what a decorated generator yields."""
+        """Value that ``with value as x`` binds: the result of ``__enter__``, or what a decorated generator yields."""
         if value.kind == "box":
             return self.elements(value)
         for name in ("__enter__", "__aenter__"):

@@ -1,4 +1,4 @@
-"""What an expression may be, and how surely."""
+"""Possible values of an expression, each sure or not."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ NEVER = 1 << 30  # a line after every other
 
 
 class Candidate(NamedTuple):
-    """What a name may be in a scope, and from which line on."""
+    """Possible values of a name in a scope, each from a line on."""
 
     line: int
     sometimes: bool
@@ -84,7 +84,7 @@ class View:
         return map(self.site, range(len(self._sites)))
 
     def candidates(self, scope: int, name: str, line: int = NEVER) -> list[Candidate]:
-        """What ``name`` may be in this scope alone when ``line`` runs: its last sure value and later ones."""
+        """Possible values of ``name`` in this scope alone when ``line`` runs: the last sure one and later ones."""
         found = self._names.get((scope, name), [])
         if len(found) < 2:
             return found

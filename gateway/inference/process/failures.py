@@ -34,7 +34,7 @@ _INVALID = {
     "reply_too_long": None,
 }
 
-# What a host reports when it cannot load the model. Another start with the same file would fail, too.
+# Reported by a host that cannot load the model. Another start with the same file would fail, too.
 LOAD_FAILURES = {
     "model_missing": "fetch the model with `hearth pull`, or correct `model.name`, `embedding.model` or `rerank.model`",
     "model_corrupt": "delete the file and fetch it again with `hearth pull`",

@@ -30,7 +30,7 @@ EXTENDED: dict[str, Any] = {"top_k": 1, "min_p": 0.0}
 
 
 class Abilities(Struct, frozen=True, kw_only=True):
-    """What a server can do. ``schemas`` is how it is held to a JSON schema; ``checked``: it cannot be, so replies are
+    """Abilities of a server. ``schemas`` is how it is held to a JSON schema; ``checked``: it cannot be, so replies are
     checked here and asked for again. ``sampling``: it takes ``top_k`` and ``min_p``."""
 
     program: str  # hearth, llamacpp, vllm, as it calls itself; "": unknown

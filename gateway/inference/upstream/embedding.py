@@ -34,7 +34,7 @@ _TOKEN_CHARACTERS = 4  # where a server cannot cut documents off by tokens
 
 
 class VectorAbilities(Struct, frozen=True, kw_only=True):
-    """What a server of vectors or scores is; ``dimensions`` of its vectors, 1 for scores."""
+    """Description of a server of vectors or scores; ``dimensions`` of its vectors, 1 for scores."""
 
     program: str
     dimensions: int

@@ -17,7 +17,7 @@ from gateway.base.errors import (
 )
 
 RETRY_SECONDS = 1.0
-# What reading a reply in an unexpected form raises.
+# Raised by reading a reply in an unexpected form.
 MALFORMED = (LookupError, TypeError, ValueError, AttributeError)
 _MOST_TEXT = 500
 _TITLE = re.compile(r"<title[^>]*>(.*?)</title>", re.IGNORECASE | re.DOTALL)

@@ -290,7 +290,7 @@ def _session(call: GenerateCall) -> str | None:
 
 
 def _key(call: GenerateCall) -> str | None:
-    """What requests of one conversation have in common: owner, system prompt and first message; None: independent."""
+    """Key shared by the requests of one conversation: owner, system prompt and first message; None: independent."""
     if call.lane == "retrieval":
         return None
     if call.messages is None:

@@ -169,7 +169,7 @@ _WORDS_FOR = {
         "workplace": "work job company employer office làm việc công ty",
     }.items()
 }
-# Whose a thing or a person is, up to the verb: "the user's sister Fiona", "con mèo của mình".
+# The owner of a thing or relation of a person, up to the verb: "the user's sister Fiona", "con mèo của mình".
 _KIN_VI = r"(?! ?(?:gái|trai|chó|mèo)\b)"
 _THEIRS = re.compile(
     r"(?:the user['’]s|their|my|our) (?:[\w-]+ ){0,3}?[\w-]+"
@@ -189,7 +189,7 @@ _JOINED = re.compile(r"^(?:and|but|so|because|và|nhưng|vì)\s+", re.I)
 
 
 class OwnQuestion(Struct, frozen=True):
-    """What somebody asks about themselves: ``words`` that the statement has; without any, everything or the name."""
+    """A user's question about themselves: ``words`` that the statement has; without any, everything or the name."""
 
     text: str
     words: frozenset[str] = frozenset()
@@ -266,7 +266,7 @@ def told_in(question: OwnQuestion, message: str) -> str:
 
 def _tells(question: OwnQuestion, clause: str) -> bool:
     """Whether a clause says what is asked for, and not only that there is such a thing, or none."""
-    # The letter is what is left of "I'm".
+    # The letter is the rest of "I'm".
     about = content(_I_AM.sub("", _BEFORE.sub("", clause), count=1)) - {"m"}
     if not of_kind(question.text, clause) or about <= question.words:
         return False
@@ -287,7 +287,7 @@ def _is_some(thing: frozenset[str], words: Sequence[str]) -> bool:
 
 
 def told_answer(question: OwnQuestion, clauses: Sequence[str], day: str) -> str:
-    """What the user said on an earlier ``day``, or on this one (``""``)."""
+    """Quote the user's words of an earlier ``day``, or of this one (``""``)."""
     return _quoted(question, [f"“{_JOINED.sub('', clause)}”" for clause in clauses], day)
 
 

@@ -1,4 +1,4 @@
-"""What the memory sees of requests that code carries out: reminders, and changes to the list of tasks."""
+"""The memory's view of requests that code carries out: reminders, and changes to the list of tasks."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Requests:
         return []
 
     async def answer(self, conversation: Conversation, asked: str) -> tuple[str, bool]:
-        """What was done for the last message, or what it lacks; "" if it is no such request.
+        """Report of the last message's request, or of the missing part; "" if it is no such request.
 
         True: only a part of the message is one.
         """

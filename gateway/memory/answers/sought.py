@@ -63,7 +63,7 @@ _WHICH = re.compile(
 )
 # No sign of another kind of question.
 _PLAIN = re.compile(r"\b(?:will|going to|gonna|sẽ|khi(?= nào))\b", re.I)
-# What a question of this kind is about without saying more.
+# Implied subjects of questions of this kind.
 _OF_KIND = content("appointment time day date hour number place giờ ngày hôm lúc số cái chiếc tấm người con")
 # Said in any such question.
 _EMPTY = content("name called old now today tên tuổi nghề")
@@ -138,7 +138,7 @@ class Sought(Struct, frozen=True):
 
 
 def sought(asked: str) -> Sought | None:
-    """What a message that is only a question looks for in what was said; None if it may ask for something else."""
+    """Words that a message, being only a question, looks for in the history; None if it may ask for something else."""
     said = asked.strip()
     if not said or len(said) > questions.LONGEST or "\n" in said:
         return None

@@ -59,7 +59,7 @@ class StoredAnswers:
         return Offer(answer=answer)
 
     async def _told(self, conversation: Conversation, question: OwnQuestion, last: StoredMessage) -> str:
-        """What the writer of ``last`` has said, of which no fact was made."""
+        """Statements of the writer of ``last`` that became no fact."""
         within = out_of_prompt(conversation, [last.seq])
         found = await self._parts.database.read(
             lambda c: _newest(c, within, question, last, conversation.owner)
@@ -139,7 +139,7 @@ def _saying(
 
 
 def _following(connection: apsw.Connection, within: Within, hit: Said) -> list[Said]:
-    """What the writer of a message said next."""
+    """The next message of the same writer."""
     found: list[Said] = []
     after: Said | None = hit
     for _ in range(2 * _REPLIES):

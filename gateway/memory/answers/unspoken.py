@@ -1,4 +1,4 @@
-"""What is said instead of a reply to a message in a language that the model does not speak. Pure.
+"""Notices in place of replies in languages that the model does not speak. Pure.
 
 Small models were trained on one language and answer in another with syllables that mean nothing. What code reads in
 Vietnamese (facts, tasks, reminders, questions about what was said) it answers before.

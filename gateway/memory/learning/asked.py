@@ -67,7 +67,7 @@ _ADDED = tuple(
         r"(?P<what>.+)",
     )
 )
-# What follows the colon may be several.
+# Several items may follow the colon.
 _LISTED = re.compile(
     _LEADING + r"(?:(?:new )?(?:todos?|to-dos?|to do|tasks?)(?: list)?(?: for (?:me|today|tomorrow))?|"
     r"add to (?:my|the) (?:(?:to-?do|task|shopping) ?)?list|thêm (?:việc|vào danh sách)|việc cần làm)"

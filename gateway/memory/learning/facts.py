@@ -254,7 +254,7 @@ def _note(
 def _unwell(
     connection: apsw.Connection, owner: str, place: tuple[Scope, str], stated: StatedFact, speaker: str
 ) -> list[Fact]:
-    """What is known of an illness or a part of the body, by whatever key; a speaker's alone."""
+    """Facts about an illness or a part of the body, under any key; one speaker's only."""
     if stated.key.partition(":")[0] != "health":
         return []
     begins = stated.key + ("_" if ":" in stated.key else ":")

@@ -53,7 +53,7 @@ def split_listed(text: str) -> Objective:
     for mark in (_BULLET, _INLINE):
         head, *items = mark.split(text)
         if len(items) > 1 and head.strip():
-            # What follows the last item's line is no part of it.
+            # The last item ends with its line.
             return _objective(head, [item.strip().split("\n")[0] for item in items])
     head, colon, rest = text.partition(":")
     parts = [part for part in _SEPARATOR.split(rest.strip().split("\n")[0].rstrip(".!")) if part.strip()]

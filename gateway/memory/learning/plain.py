@@ -15,7 +15,7 @@ from msgspec import Struct
 from gateway.memory.learning import statements
 from gateway.memory.learning.wordings import SUBJECT_VI
 
-# What messages begin with, whatever they say.
+# Openings of any message.
 FILLERS = (
     r"hi|hey|hello|ok|okay|so|well|and|also|oh|btw|now|great|cool|thanks|please|pls|plz|actually|"
     r"à|ừ|dạ|vâng|ê|này|thế|vậy"
@@ -80,13 +80,13 @@ _REACTION = re.compile(
     rf"{SUBJECT_VI}(?: rất)? (?:thích|yêu|mê|ghét))\b",
     re.I,
 )
-# What somebody says about something else: "My therapist is Dr. Lund and she said …".
+# Reports of others' words: "My therapist is Dr. Lund and she said …".
 _REPORTS_NEXT = re.compile(
     r"\s(?:and|but) (?:he|she|they|(?:my|our|the) \w+) (?:(?:just|also|always|never|still) )?"
     r"(?:said|says|told|tells|asked|asks|wrote|writes|thinks?|thought|believes?)\b(?!.*\b(?:so|it|that|this)\W*$)",
     re.I,
 )
-# What the writer did, rather than what somebody said.
+# Verbs of the writer's own acts, in contrast to reports of words.
 _OWN_MESSAGE = re.compile(
     r"(?:(?:^|(?<=[,;.!] )|(?<=\band ))\W*(?:ok(?:ay)? )?(?:i|we)(?:['’]?ve| have)? |^\W*)(?:just |already |finally )?"
     r"(?:wrote|written|texted|emailed|posted)"

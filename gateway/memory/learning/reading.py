@@ -49,7 +49,7 @@ class Reading(Struct, frozen=True, kw_only=True):
 
 
 async def unread(parts: MemoryParts, job: Job, kind: Literal["facts", "tasks"]) -> Reading:
-    """What the job has to read. Raises NotFoundError when its conversation was erased."""
+    """Messages that the job has to read. Raises NotFoundError when its conversation was erased."""
     conversation, messages = await parts.database.read(
         lambda c: (
             any_conversation(c, job.subject),
@@ -75,7 +75,7 @@ async def unread(parts: MemoryParts, job: Job, kind: Literal["facts", "tasks"]) 
 async def propose(
     parts: MemoryParts, conversation: Conversation, kind: str, shape: type[T], *, text: str, known: str
 ) -> list[T]:
-    """What the model proposes for ``text`` with the prompt ``kind``.
+    """The model's proposals for ``text`` with the prompt ``kind``.
 
     Nothing when its output cannot be decoded, or when it is a model whose proposals are worse than none.
     """

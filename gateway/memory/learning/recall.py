@@ -1,4 +1,4 @@
-"""Which facts a message brings to mind: by words, and by meaning when an embedding model is configured."""
+"""Recall the facts that fit a message: by words, and by meaning when an embedding model is configured."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ _TRAILING = re.compile(
     r"nhé|nhe|nha|ạ|á|đó|nè|nhen|thôi|được rồi|rồi|đấy|cơ|ha))+\W*$|[\s.,!;…)(]+$",
     re.I,
 )
-# Who the next clause is about if it has no subject: "I live in Huế and work as a nurse".
+# Subject of the next clause if it has none: "I live in Huế and work as a nurse".
 _OTHER = r"(?! (?:gái|trai|chó|mèo))"
 _SUBJECT = re.compile(rf"^(?:i(?:['’]?m|['’]?ve)?\b|my name\b|(?P<vi>{SUBJECT_VI})\b{_OTHER})", re.I)
 _DENIALS = (
@@ -89,7 +89,7 @@ _HOMELY = re.compile(
     r"(?: around)? here)\b",
     re.I,
 )
-# What follows in a list: "… and shellfish".
+# Further items of a list: "… and shellfish".
 _ITEM = re.compile(r"^(?P<joined>(?:and|or|và|hoặc)\s+)?(?P<item>[^\W\d_][\w'’-]*(?: [\w'’-]+)?)$", re.I)
 _LISTED = ("allergy", "diet", "preference", "speaks")
 _HEAD = re.compile(
@@ -135,7 +135,7 @@ class StatedFact(Struct, frozen=True):
 
 
 def stated_facts(text: str, speaker: str = "") -> list[StatedFact]:
-    """What a user's message states about its writer; with several speakers, facts name theirs."""
+    """Facts that a user's message states about its writer; with several speakers, each names its own."""
     found: list[StatedFact] = []
     greeted = False
     subject, last = "", None  # of the sentence, and its last fact of a kind that may go on as a list

@@ -35,7 +35,7 @@ PLACED = re.compile(
     re.I,
 )
 
-# Values that speak of the conversation, of somebody else, or of nothing in particular.
+# Values about the conversation, another person, or nothing in particular.
 TALK = re.compile(
     r"\b(?:you|yours?|he|she|it|its|they|them|this|that|these|those|him|her|us|what|who|which|where|how|when|"
     r"(?:what|when|how|who)ever|(?:every|any|no|some)(?:thing|one|body)|bạn|nó|này|kia|đó|ấy|vậy|thế|"

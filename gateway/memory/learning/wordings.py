@@ -32,7 +32,7 @@ _DWELLING = (
     r"(?!(?:an?|the|my|your|constant|fear|hope) "
     rf"(?!.*\b(?:{values.HOMES}|state of (?-i:[A-Z])|(?-i:[A-Z])\w+)\b))"
 )
-# What may follow a place: when, and with whom.
+# May follow a place: a time and companions.
 _SINCE = (
     rf"(?: (?:(?:back )?in (?:{values.MONTH}|(?:19|20)\d\d|(?:the )?(?:summer|winter|spring|autumn|fall))|"
     r"last \w+|this \w+|(?:an?|one|two|three|four|five|six|\d+|(?:a )?few|(?:a )?couple(?: of)?) "

@@ -1,1 +1,1 @@
-"""What to compact and when: pure functions over messages, summaries and a policy."""
+"""Plan what to compact and when: pure functions over messages, summaries and a policy."""

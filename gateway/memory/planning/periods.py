@@ -1,4 +1,4 @@
-"""Which past month or year a message mentions. Pure, for English and Vietnamese."""
+"""Find the past month or year that a message mentions. Pure, for English and Vietnamese."""
 
 from __future__ import annotations
 

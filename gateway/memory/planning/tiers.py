@@ -68,7 +68,7 @@ def _tier_plans(
 
 
 def _stale(situation: Situation) -> list[Summary]:
-    """What belongs into ``month``: the chain without ``month``, up to the last summary that ends on an earlier day.
+    """Summaries for ``month``: the chain without ``month``, up to the last summary that ends on an earlier day.
 
     The order is the chain's, because a clock that was set back can leave a fresh ``today`` before a stale ``now``.
     Summaries of a previous policy are stale too.

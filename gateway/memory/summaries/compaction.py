@@ -44,7 +44,7 @@ _UNKNOWN_SECONDS = 1.0
 
 
 class _Whole(Struct, frozen=True):
-    """What the summary of a whole conversation is made of: ``folds``, then the messages of ``due``.
+    """Sources of the summary of a whole conversation: ``folds``, then the messages of ``due``.
 
     ``due`` is None if ``current`` is up to date, or if there is nothing to summarize.
     """
@@ -177,7 +177,7 @@ class HistoryCompactor:
         seqs = [message.seq for message in situation.messages if not message.failed]
         first = min(seqs, default=None)
         last = max([*seqs, *(summary.last for summary in situation.chain)], default=0)
-        # The model reads anew what an extract is of.
+        # The model gets the source of an extract again.
         if current is not None and current.prompt_name != EXTRACT:
             folds = [Summary(**msgspec.structs.asdict(current), seq=0, superseded_by=None)]
             first = current.last + 1

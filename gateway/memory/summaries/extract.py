@@ -30,7 +30,7 @@ _SPEAKER = re.compile(r"([^\n:]{1,60}): ")
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _DIGIT = re.compile(r"[0-9]")
 _ASSIGNED = re.compile(r"(?<![\w.])([A-Za-z_]\w+) *=(?![=>~])")
-# What a person says about themselves, in English and Vietnamese.
+# Statements about oneself, in English and Vietnamese.
 _FIRST_PERSON = re.compile(
     r"\b(?:i|i'm|i've|i'd|i'll|my|me|we|we're|our|us|mine|tôi|mình|em|tớ|bác|chị|anh|chúng tôi|của tôi)\b",
     re.I,
@@ -46,7 +46,7 @@ _FEWEST_WORDS = 2
 # The assistant mostly repeats, and its suggestions are not what happened.
 _ASSISTANT_SHARE = 0.4
 _QUESTION_SHARE = 0.5
-# What was said first may have changed since.
+# Early statements may have changed since.
 _FIRST_SHARE = 0.8
 # Of a sentence that a later decision is about: it has this many of its words, which the talk has seldom.
 _SUPERSEDED_SHARE = 0.3

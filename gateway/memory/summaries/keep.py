@@ -74,7 +74,7 @@ def check(
     lost: list[str] = []
     pinned = ""
     open_tasks = [(line, line) for line in _open_tasks(source, summary)]
-    # What users said goes first.
+    # Users' words go first.
     missing.sort(key=lambda item: (item not in known, item not in by_users))
     said = [(item, sentences[sentences.number_at(places[item])]) for item in missing]
     for item, sentence in [*open_tasks, *said]:

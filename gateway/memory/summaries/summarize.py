@@ -60,7 +60,7 @@ class SummaryRejectedError(Exception):
 
 
 class SummarySource(Struct, frozen=True, kw_only=True):
-    """The source of a summary. ``code``: the summary lists variables. ``earlier`` is what prompts show before it."""
+    """The source of a summary. ``code``: the summary lists variables. ``earlier`` precedes it in prompts."""
 
     messages: list[StoredMessage]
     folds: list[Summary]

@@ -1,4 +1,4 @@
-"""What no step can do by the words of a title, such as a condition: the user is told, and no model is asked. Pure."""
+"""Detect requests that no step can do, such as a condition: the user is told, and no model is asked. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of the registered projects a text names: steps of words may use nothing else of them."""
+"""Find the parts of registered projects that a text names: steps of words may use nothing else of them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def known_here(database: Database) -> Known:
 
 
 def known_in(connection: apsw.Connection, text: str) -> NamedThings:
-    """What the words of a text name. A word that names several files or is in several projects names none."""
+    """Files and projects that a text names. A word that names several files or is in several projects names none."""
     there = list_projects(connection)
     words = dict.fromkeys(_WORD.findall(text))
     named = {word: project for word in words for project in there if project.name.lower() == word.lower()}

@@ -35,7 +35,7 @@ SOME_DAY = (
     r"(?:christmas|valentine['’]?s|mother['’]?s|father['’]?s|new year['’]?s)(?: day| eve)?|easter"
 )
 _DAYS = rf"(?:,? (?:(?:for|on|of|at) )?(?:the (?:date (?:of )?)?)?(?P<day>(?:{SOME_DAY})(?:,? \d{{4}})?))"
-# What people say behind it, which changes nothing.
+# Endings that change nothing.
 _END = (
     r"(?:,? (?:as well|too|again|now|right (?:now|away)|at the moment|currently|already|out loud|please|"
     r"yet|if i haven['’]?t(?: already)?|unless i already (?:did|have)|(?:(?:be)?cause|cuz|as|since|so) .+|"
@@ -176,7 +176,7 @@ OPEN = re.compile(
     r"\b(?:tasks?|things) (?:that )?(?:i|we)(?: have|['’]ve)? (?:yet|left|still)\b",
     re.I,
 )
-# The whole of a question for a day, but for the day.
+# A whole question for a day, except for the day.
 OF_A_DAY = re.compile(
     r"(?:what (?:else )?(?:do i have|have i got)|(?:do i have|have i got) (?:anything|any plans|something)(?: else)?|"
     r"anything(?: else)?|am i (?:free|busy)|what am i doing|what(?:['’]?s| is| are)(?: on| my plans?))"

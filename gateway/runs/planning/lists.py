@@ -1,4 +1,4 @@
-"""What people say about their list of tasks, in English or Vietnamese: put on it, take off it, show it. Pure."""
+"""Read requests about the list of tasks, in English or Vietnamese: put on it, take off it, show it. Pure."""
 
 from __future__ import annotations
 
@@ -59,12 +59,12 @@ class ListRequest(Struct, frozen=True, kw_only=True):
 
     @property
     def titles(self) -> list[str]:
-        """What is put on the list: one title, or one for each short thing."""
+        """Titles put on the list: one, or one for each short thing."""
         return things_in(self.what, short=self.of_shopping)
 
 
 def list_requests(text: str) -> list[ListRequest]:
-    """What a text asks of the list, in order, if it asks for nothing else; otherwise nothing."""
+    """Requests of a text for the list, in order; none if the text asks for anything else."""
     plain = _bare(text)
     whole = _request(plain, _polite_only(text))
     if whole and (whole.adds or whole.op == "show" or not _PARTS.search(plain)):

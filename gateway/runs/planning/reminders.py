@@ -15,7 +15,7 @@ _MAKE = (
     r"(?:(?:set(?:ting)?|create|make|add|put|start|schedule|have|get|give|need|want|arrange|begin|run|place|use|activate|"
     r"initiate|turn|play|provide|request|enable)(?: (?:me|us|up|on|in|my|an?|the|another|brand|new|one|two|both))*\s+)?"
 )
-# What people put before a request.
+# Openings of a request.
 WISH = re.compile(
     r"(?:(?:hey|hi|hello|oh|btw|ok|okay|so|and|please|pls|plz|kindly|now|also|just|then|can (?:you|u)|could (?:you|u)|"
     r"would you(?: mind)?|will you|(?:can|could|may|shall) (?:i|we)|we (?:can|could|should|need to)|maybe|"
@@ -96,7 +96,7 @@ _NAMES: dict[Kind, tuple[str, str]] = {"alarm": ("alarm", "báo thức"), "timer
 
 
 class Reminder(Struct, frozen=True, kw_only=True):
-    """What is asked for; ``time`` and ``text`` are "" where the words lack them."""
+    """A request for a reminder; ``time`` and ``text`` are "" where the words lack them."""
 
     kind: Kind
     time: str

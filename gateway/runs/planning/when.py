@@ -40,7 +40,7 @@ _DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "su
 _TOMORROW = r"(?:tomorrow|tommorow|tomorow|tomorro|tmrw|tmr|tmw)\b"
 SPOKEN = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 _SPOKEN_MINUTES = {"forty five": 45, "forty-five": 45, "fifteen": 15, "twenty": 20, "thirty": 30, "forty": 40}
-# What may follow an hour without a colon, as in "monday 930".
+# May follow an hour without a colon, as in "monday 930".
 _END = r"$|[,.;]|(?:a\.?m|p\.?m|in the|on|to|for|and)\b|today|tomorrow"
 _DAYS_VI = ("thứ hai", "thứ ba", "thứ tư", "thứ năm", "thứ sáu", "thứ bảy", "chủ nhật")
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")

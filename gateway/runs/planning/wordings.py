@@ -212,14 +212,14 @@ CODE_ASKED = re.compile(
     r"\b(?:where|which|what|how|is|are|do|does|we|the place|the|code|for|in|of|to|uses?|it)\b(?!\w)|[?.!,]",
     re.I,
 )
-# What is to be kept of a file that was read: "note down when it closes".
+# Notes to keep of a file that was read: "note down when it closes".
 KEEP_ANSWER = re.compile(rf"{KEEP}(?: down)?\s+(?P<question>(?:{_WH}|whether\b|xem\b|mấy\b).*)", re.I | re.S)
-# What is to be looked up and kept: "save a summary of what Piet is to my notes".
+# Topics to look up and keep: "save a summary of what Piet is to my notes".
 KEEP_FOUND = re.compile(
     rf"{KEEP}(?: down)?\s+(?:(?P<question>{_WH}[^:,]+?)|{_SUMMARY_OF}\s+(?P<topic>.+?))(?:\s+{_TO_NOTES})?",
     re.I | re.S,
 )
-# What is to be found in a file whose name stands for FILE.
+# Things to find in a file whose name stands for FILE.
 IN_FILE = (
     r"(?:check|look (?:in|at|into|through)|search|read|open|see|go through|xem|đọc|mở|tìm trong|kiểm tra)\s+"
     r"(?:the |file |tệp )*FILE\s+(?:for|to (?:find|see|get|check)|xem|coi|để (?:xem|tìm|coi))\s+(?P<question>.+)|"

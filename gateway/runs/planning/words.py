@@ -164,7 +164,7 @@ def _of_reading(text: str, before: list[_Step]) -> list[_Step]:
 
 
 def _kept_of_reading(text: str, before: list[_Step]) -> list[_Step]:
-    """What is to be remembered of a text that was read: "note down when it closes"."""
+    """Note to keep of a text that was read: "note down when it closes"."""
     kept = wordings.KEEP_ANSWER.fullmatch(text) if _has_read(before) else None
     if kept is None:
         return []
@@ -174,7 +174,7 @@ def _kept_of_reading(text: str, before: list[_Step]) -> list[_Step]:
 
 
 def _kept_of_wiki(text: str, before: list[_Step]) -> list[_Step]:
-    """What is to be looked up and remembered; "it" is the topic of the search before."""
+    """Topic to look up and remember; "it" is the topic of the search before."""
     found = wordings.KEEP_FOUND.fullmatch(text)
     if found is None or any(each.search(text) for each in (wordings.PATH, _TIME)):
         return []
@@ -191,13 +191,13 @@ def _kept_of_wiki(text: str, before: list[_Step]) -> list[_Step]:
 
 
 def _of_waiting(text: str, before: list[_Step]) -> list[_Step]:
-    """What is told at the end of a wait: "wait 5 minutes, then tell me the tea is ready"."""
+    """Notice at the end of a wait: "wait 5 minutes, then tell me the tea is ready"."""
     told = wordings.TELL_AT_END.fullmatch(text) if before and before[-1][0] == "wait_until" else None
     return [("notify", {"text": _unquoted(told["text"])})] if told else []
 
 
 def _at_a_time(text: str, known: NamedThings, *, last: bool) -> list[_Step]:
-    """What is looked up at a time: "at 18:00 find out who made Befunge", "in two hours, tell me …"."""
+    """Topic to look up at a time: "at 18:00 find out who made Befunge", "in two hours, tell me …"."""
     if not last and (alone := _TIME.fullmatch(text)):
         return [("wait_until", {"time": alone["time"]})]
     timed = _TIMED.fullmatch(text)
@@ -208,7 +208,7 @@ def _at_a_time(text: str, known: NamedThings, *, last: bool) -> list[_Step]:
 
 
 def _of_result(text: str, before: list[_Step]) -> list[_Step]:
-    """What is to be done with the result of the step before."""
+    """Action on the result of the step before."""
     last = next((number for number, (tool, _) in reversed([*enumerate(before, 1)]) if tool in _FINDING), 0)
     if not last or not before[-1][0]:
         return []
@@ -347,7 +347,7 @@ def _in_file(text: str, known: NamedThings) -> list[_Step]:
 
 
 def _beyond_reading(text: str, file: str, known: NamedThings) -> str:
-    """What a text says besides that the file is to be read."""
+    """Rest of a text without the request to read the file."""
     for word in (file, *known.projects):
         text = text.replace(word, "")
     return wordings.READ.sub("", text).strip(" ?.!,:'’")

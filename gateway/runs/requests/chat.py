@@ -210,7 +210,7 @@ class _Given(Struct, frozen=True, kw_only=True):
             if reminder.kind == "reminder" and reminder.text and not listed:
                 self._add(title, day or self.today)
             return
-        # What is due at once would be past by the time that its run checks it.
+        # A time due at once would be past when its run checks it.
         at = max(moment(reminder.time, self.now), datetime.now(self.now.tzinfo) + _SOON)
         task = listed[0] if listed else self._new(title, at.date(), archetype="model")
         if task is None:

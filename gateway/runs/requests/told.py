@@ -1,4 +1,4 @@
-"""What a chat is told of its requests, in English or Vietnamese. Pure."""
+"""Replies to a chat's requests, in English or Vietnamese. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the last message of a chat asks for, with the messages that it answers a question about. Pure."""
+"""Read the request in a chat's last message, with the messages that it answers a question about. Pure."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _REFUSED = re.compile(
 _LEADING = re.compile(r"(?:(?:ok|okay|yes|please|to|remind me to|about|it['’]s|để|là)\s+)+", re.I)
 
 
-# What does not answer what shall be listed or reminded of.
+# Does not answer the question for a title.
 _NO_THING = re.compile(
     r"(?:i['’]?(?:m|ve|d|ll)?|you|what|who|whose|when|where|which|why|how|is|are|was|do|does|did|can|could|tell|show|hi|"
     r"hello|thanks?|thank you|ok|okay|yes|tôi|mình|bạn)\b.*",
@@ -59,7 +59,7 @@ class Understood(Struct, frozen=True, kw_only=True):
 
 
 def understood(texts: Sequence[str], now: datetime) -> Understood | None:
-    """What the last of a user's messages asks for, if it asks for nothing else."""
+    """Request of a user's last message, if it asks for nothing else."""
     *earlier, last = texts
     if len(last) > _LONGEST:
         return None
@@ -102,14 +102,14 @@ def is_open(found: Understood, now: datetime) -> bool:
 
 
 def lacks_of_list(request: ListRequest, now: datetime) -> Literal["", "what", "day"]:
-    """What a request lacks before it can be done."""
+    """Missing part of a request."""
     if not request.what and request.op in ("add", "drop", "done", "has"):
         return "what"
     return "day" if request.day and day_meant(request.day, now) is None else ""
 
 
 def lacks_of_reminder(reminder: Reminder, now: datetime) -> Literal["", "text", "time", "clock", "past"]:
-    """What a reminder lacks; with "clock" its time is no moment."""
+    """Missing part of a reminder; with "clock" its time is no moment."""
     if reminder.kind == "reminder" and not reminder.text:
         return "text"
     if not reminder.time:

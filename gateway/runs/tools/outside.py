@@ -45,7 +45,7 @@ class Described(Struct, frozen=True):
 
 
 class Wanted(Struct, frozen=True, kw_only=True):
-    """What the process is to do: call a tool that is as ``version`` says, or with "" list the tools."""
+    """Order for the process: call a tool of that ``version``, or with "" list the tools."""
 
     server: McpServer
     tool: str = ""
@@ -54,7 +54,7 @@ class Wanted(Struct, frozen=True, kw_only=True):
 
 
 class Reported(Struct, frozen=True, kw_only=True):
-    """What the process reports: the tools, a result, or a problem; ``changed``: the tool is another than before."""
+    """Report of the process: the tools, a result, or a problem; ``changed``: the tool is another than before."""
 
     tools: list[Described] = []
     text: str = ""
@@ -152,7 +152,7 @@ def _arguments(name: str, described: Described) -> type[Struct]:
 
 
 async def _ask(wanted: Wanted, most: int) -> Reported:
-    """What the process reports. Raises DeadlineError, OutsideError."""
+    """The report of the process. Raises DeadlineError, OutsideError."""
     server = wanted.server
     if importlib.util.find_spec("mcp") is None:
         raise OutsideError(MISSING)

@@ -226,7 +226,7 @@ def reopen_files_that_looked_up(connection: apsw.Connection, project: str, names
 
 
 def arguments_of(connection: apsw.Connection, project: str) -> dict[int, set[Argument]]:
-    """What each file passes to parameters."""
+    """Arguments that each file passes to parameters."""
     rows = connection.execute(
         "SELECT file, callee, name, value, code_arguments.kind FROM code_files "
         "JOIN code_arguments ON file = code_files.id WHERE project = ?",

@@ -66,7 +66,7 @@ class Biography(Struct, frozen=True):
 
 
 class Reflection(Struct, frozen=True, kw_only=True):
-    """What an assistant has learned: the version before and further summaries. ``tokens`` counts text and pins."""
+    """An assistant's reflection: the version before and further summaries. ``tokens`` counts text and pins."""
 
     version: int
     text: str

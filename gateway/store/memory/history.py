@@ -52,7 +52,7 @@ def everything(owner: str, conversation: str | None) -> Within:
 
 
 def out_of_prompt(conversation: Conversation, shown: Sequence[int], *, redacted: bool = False) -> Within:
-    """What the next prompt of a conversation may recall: not the messages ``shown``, which it contains.
+    """Messages that the next prompt of a conversation may recall: not those ``shown``, which it contains.
 
     Messages that secrets were taken from are left out, unless ``redacted`` asks for them too.
     """

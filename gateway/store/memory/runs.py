@@ -60,7 +60,7 @@ class TaskRun(Struct, frozen=True, kw_only=True):
 
 
 class Intent(Struct, frozen=True, kw_only=True):
-    """What is about to be done. ``tool`` is "" for a question to the model; ``hash`` is what an approval binds to."""
+    """The next action. ``tool`` is "" for a question to the model; an approval binds to ``hash``."""
 
     item: str
     tool: str

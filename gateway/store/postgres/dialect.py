@@ -13,7 +13,7 @@ from gateway.base.errors import ConfigurationError
 # Tables that each gateway keeps in its own SQLite file: they can be made again from their sources, or are a cache.
 LOCAL = re.compile(r"(wiki|code|compactions|vector|fact_vectors|message_vectors)")
 
-# What has another form: full text, and the types of what `json_each` returns.
+# These have another form: full text, and the types of the columns of `json_each`.
 _FORMS = {
     "message_words JOIN messages ON seq = message_words.rowid WHERE message_words MATCH :sought": (
         "messages WHERE words @@ sought(:sought)"

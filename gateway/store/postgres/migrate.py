@@ -55,7 +55,7 @@ def migrate(connection: Session, where: str) -> int:
 
 
 def inspect(connection: Session, where: str) -> str:
-    """What :func:`migrate` would find, in words, without a change.
+    """Findings of :func:`migrate` in words, without a change.
 
     Raises ConfigurationError where a gateway would not start.
     """

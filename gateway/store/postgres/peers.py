@@ -1,4 +1,4 @@
-"""What holds over several gateways: names are advisory locks of the session that writes, events are rows.
+"""Coordination of several gateways: names are advisory locks of the session that writes, events are rows.
 
 The server releases a gateway's names as soon as that session ends. Whatever was done under them then fails at its next
 write, because another gateway may have the name by now.

@@ -27,7 +27,7 @@ _HEADING = re.compile(r"<h([1-6])[^<>]*>(.{0,2000}?)</h\1\s*>", re.IGNORECASE | 
 _TAG = re.compile(r"<[^<>]*>")
 _MARKDOWN_HEADING = re.compile(r"^#{1,6}[ \t]+(\S.*)$|^(\S.*)\r?\n(?:=+|-{3,})[ \t]*$", re.MULTILINE)
 _CHARSET = re.compile(rb"charset\s*=\s*[\"']?([\w-]+)", re.IGNORECASE)
-# What a manual is generated with puts in front of headings. A number needs its dot: "3 ways" begins with none.
+# Generators of manuals number headings. A number needs its dot: "3 ways" begins with none.
 _NUMBER = re.compile(
     r"(?:(?:chapter|part|appendix)\s+[0-9A-Z]+[.:]\s*|(?:[0-9]+|[A-Z])(?:\.[0-9]+)*\.\s+|[A-Z]?[0-9]*(?:\.[0-9]+)+\s+)",
     re.IGNORECASE,

@@ -1,4 +1,4 @@
-"""Which IP addresses a host may resolve to: public ones, unless the configuration allows private ones.
+"""Check the IP addresses that a host resolves to: public ones, unless the configuration allows private ones.
 
 The check is on the resolved address, and the connection goes to exactly that address, so DNS rebinding has no effect.
 """
@@ -64,7 +64,7 @@ def is_plain(address: str) -> bool:
 
 
 class Rule:
-    """Which addresses ``host`` may lead to.
+    """Allowed addresses of ``host``.
 
     ``meant``: the configuration or the user wrote this host plainly. Then an IP address is allowed as written, and
     ``localhost`` may lead to loopback. Any other name, every host of a redirect, and an IPv4 address embedded in an

@@ -35,7 +35,7 @@ _MAX_HITS = 50  # the API's own limit for anonymous clients
 _RANKED = 10
 _SINGLE_WORDS = 3
 _SPARE = 12
-# What a hit loses per rank: 50 hits lose less than the distance between two kinds of matches.
+# Score that a hit loses per rank: 50 hits lose less than the distance between two kinds of matches.
 _STEP = 0.0005
 _MAX_SEARCH_BYTES = 280  # CirrusSearch refuses more than 300
 _SITE_SECONDS = 3.0  # a question waits for the wiki's name no longer

@@ -23,7 +23,7 @@ _COUNTS: dict[str, tuple[int, int | None]] = {"*": (0, None), "+": (1, None), "?
 class Reader:
     """Reads ``text`` from ``at`` on."""
 
-    # What may follow a backslash. The last group is a sign for `escaped`, the others are code points in hexadecimal.
+    # May follow a backslash. The last group is a sign for `escaped`, the others are code points in hexadecimal.
     escape: re.Pattern[str]
 
     def __init__(self, text: str) -> None:
