@@ -6,7 +6,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: run ray install quick test check lint types eval bench bench-peers demo-model tune fmt lock wheel clean help
+.PHONY: run ray install quick test check lint types eval bench bench-peers tune fmt lock wheel clean help
 
 run: install ## install what is needed, get the small model, then start the gateway
 	@$(BIN)/hearth pull || echo "Starting without it, on the built-in model."
@@ -68,35 +68,6 @@ bench-peers: $(VENV)/.installed-dev ## beside llama-server and llama-cpp-python'
 	@mkdir -p build/peers
 	@$(BIN)/python benchmarks/peers.py --out build/peers/results.json
 
-# The stages of the model card, each with the millions of tokens that the run has seen at its end. A stopped run goes on from
-# its last checkpoint; MINUTES=1 tries every stage for a minute.
-DEMO := build/demo
-DEMO_OUT := models/demo/hearth-demo.gguf
-MINUTES :=
-train = cd models/demo && ../../$(DEMO)/venv/bin/python train.py --run ../../$(DEMO)/run \
-	--vocabulary ../../$(DEMO)/vocabulary.json --processes 2 --threads 1 \
-	$(if $(MINUTES),--minutes $(MINUTES),--until $(1)) --stage $(2)
-LATER := --context-weight 0.01 --muon 0.008 --adam 0.002
-
-demo-model: ## train the built-in model again: about seven hours on two idle cores
-	@$(PYTHON) -m venv $(DEMO)/venv
-	@$(DEMO)/venv/bin/python -m pip install -q torch==2.13.0 numpy gguf
-	cd models/demo && ../../$(DEMO)/venv/bin/python make_vocabulary.py --out ../../$(DEMO)/vocabulary.json
-	$(call train,1.5,copy)
-	$(call train,15.5,short) --context-weight 0.05
-	$(call train,22,mixed) $(LATER)
-	$(call train,25,long) $(LATER)
-	$(call train,27,terse wide) $(LATER)
-	$(call train,31,terse) $(LATER) --decay 0.4
-	$(call train,47,terse terse wide) $(LATER) --decay 0.3
-	$(call train,58,terse terse wide) $(LATER) --decay 0.4
-	$(call train,67,terse terse terse wide) $(LATER)
-	$(call train,85,terse terse terse wide) $(LATER)
-	$(call train,105,terse terse wide) $(LATER) --decay 0.4
-	cd models/demo && ../../$(DEMO)/venv/bin/python export.py --checkpoint ../../$(DEMO)/run/latest.pt \
-		--vocabulary ../../$(DEMO)/vocabulary.json --out $(abspath $(DEMO_OUT)) --weights average
-	@echo "put the new checksum into models/catalog.toml:" && sha256sum $(DEMO_OUT)
-
 # A stopped run goes on from its last checkpoint. An adapter is copied into the tree by hand, after `evaluate.py`. That of
 # SmolLM2 in the tree: TUNE_BASE=smollm2 TUNE_MINUTES=7 TUNE_WITH="--device cuda --rows 8 --whole --rounded --rank 24 \
 # --alpha 48 --rate 7e-4"
@@ -112,7 +83,7 @@ tune: $(VENV)/.installed-dev ## train the adapter of a small model again, for TU
 	$(BIN)/python models/weights.py $(TUNE_BASE) > $(TUNE)/base
 	$(BIN)/python models/tuning/examples.py "$$(cat $(TUNE)/base)" $(TUNE)/trees.jsonl
 	$(BIN)/python models/tuning/examples.py "$$(cat $(TUNE)/base)" $(TUNE)/held_out.jsonl --epochs 1 --held-out
-	PYTHONPATH=models/demo $(TUNE)/venv/bin/python models/tuning/tune.py "$$(cat $(TUNE)/base)" $(TUNE)/trees.jsonl \
+	$(TUNE)/venv/bin/python models/tuning/tune.py "$$(cat $(TUNE)/base)" $(TUNE)/trees.jsonl \
 		$(TUNE)/held_out.jsonl --run $(TUNE)/run --minutes $(TUNE_MINUTES) --compile $(TUNE_WITH)
 
 wheel: $(VENV)/.installed-dev ## build dist/hearth-*.whl

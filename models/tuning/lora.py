@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 
 import gguf
 import numpy as np
 import torch
-from export import _LAYER
-from llama import Llama
-from model import PLAIN, Config, Gemma3, Passes, normed, rope_tables
+from model import Config, Gemma3, Llama, Model
 from torch import Tensor, nn
 from torch.nn import functional
 
 TEMPLATE = Path(__file__).resolve().parent.parent / "gemma_turns.jinja"
+# Names of a layer's matrices and norms in GGUF, and here.
+_MATRICES = {
+    "attn_q": "wq", "attn_k": "wk", "attn_v": "wv", "attn_output": "wo",
+    "ffn_gate": "gate", "ffn_up": "up", "ffn_down": "down",
+}  # fmt: skip
+_NORMS = {
+    "attn_norm": "attn_norm", "post_attention_norm": "attn_post", "ffn_norm": "ffn_norm",
+    "post_ffw_norm": "ffn_post", "attn_q_norm": "q_norm", "attn_k_norm": "k_norm",
+}  # fmt: skip
 
 
 def as_q4_0(weight: Tensor) -> Tensor:
@@ -34,43 +40,30 @@ class Lora(nn.Module):
     as if it were not there. Costs the full product of a and b, so it is for a GPU, where a step has many tokens.
     """
 
-    def __init__(self, weight: Tensor, rank: int, alpha: float, rounded: bool) -> None:
+    def __init__(self, weight: Tensor, rank: int, alpha: float, rounded: bool, kind: torch.dtype) -> None:
         super().__init__()
-        self.weight = nn.Parameter(weight if rounded else weight.bfloat16(), requires_grad=False)
+        self.weight = nn.Parameter(weight if rounded else weight.to(kind), requires_grad=False)
         self.a = nn.Parameter(torch.randn(rank, weight.shape[1]) * weight.shape[1] ** -0.5)
         self.b = nn.Parameter(torch.zeros(weight.shape[0], rank))
         self.scale = alpha / rank
         self.rounded = rounded
+        self.kind = kind
 
     def forward(self, x: Tensor) -> Tensor:
-        x = x.bfloat16()
+        x = x.to(self.kind)
         if self.rounded:
             whole = self.weight + self.scale * (self.b @ self.a)
             whole = whole + (as_q4_0(whole.detach()) - whole).detach()
-            return functional.linear(x, whole.bfloat16())
+            return functional.linear(x, whole.to(x.dtype))
         low = functional.linear(x, self.a.to(x.dtype))
         return functional.linear(x, self.weight) + functional.linear(low, (self.b * self.scale).to(x.dtype))
 
 
-class Tuned(Gemma3):
-    """Gemma 3 whose residual stream is float32 and whose products are bfloat16."""
-
-    def hidden(self, ids: Tensor, positions: Tensor, mask: Tensor, passes: Passes = PLAIN) -> Tensor:
-        c = self.config
-        x = self.embed(ids).float() * math.sqrt(c.dim)
-        local = rope_tables(positions, c.head_dim, c.rope_local)
-        wide = rope_tables(positions, c.head_dim, c.rope_global)
-        near = (positions[:, :, None] - positions[:, None, :]) < c.window
-        everywhere = torch.where(mask, 0.0, -1e9)
-        nearby = torch.where(mask & near, 0.0, -1e9)
-        for i, block in enumerate(self.blocks):
-            at_large = c.is_global(i)
-            x = block(x, wide if at_large else local, everywhere if at_large else nearby, passes)
-        return normed(x, self.norm.weight, c.eps, torch.bfloat16)
-
-
-def load(path: Path, rank: int, alpha: float, rounded: bool = False) -> Tuned | Llama:
+def load(path: Path, rank: int, alpha: float, rounded: bool, device: str) -> Model:
     """The base of a GGUF, dequantized, with adapters that change nothing yet."""
+    # Without instructions for bfloat16, a core multiplies it some ten times as slowly as float32.
+    fast = device != "cpu" or torch.cpu._is_avx512_bf16_supported()
+    kind = torch.bfloat16 if fast else torch.float32
     reader = gguf.GGUFReader(path)
     tensors = {each.name: each for each in reader.tensors}
     architecture = str(reader.fields["general.architecture"].contents())
@@ -88,24 +81,20 @@ def load(path: Path, rank: int, alpha: float, rounded: bool = False) -> Tuned | 
     config = Config(
         vocab=int(tensors["token_embd.weight"].shape[1]), dim=dim, layers=size("block_count"), heads=heads,
         kv_heads=size("attention.head_count_kv"), head_dim=size("attention.key_length", dim // heads),
-        ffn=size("feed_forward_length"), window=size("attention.sliding_window"), context=4096,
-        rope_global=size("rope.freq_base"),
-        eps=float(reader.fields[f"{architecture}.attention.layer_norm_rms_epsilon"].contents()),
+        window=size("attention.sliding_window"), rope_global=size("rope.freq_base"),
+        eps=float(reader.fields[f"{architecture}.attention.layer_norm_rms_epsilon"].contents()), kind=kind,
     )  # fmt: skip
     with torch.device("meta"):
-        model = {"gemma3": Tuned, "llama": Llama}[architecture](config)
-    model.embed = nn.Embedding.from_pretrained(get("token_embd.weight").bfloat16(), freeze=True)
+        model = {"gemma3": Gemma3, "llama": Llama}[architecture](config)
+    model.embed = nn.Embedding.from_pretrained(get("token_embd.weight").to(kind), freeze=True)
     model.norm.weight = nn.Parameter(get("output_norm.weight") - 1, requires_grad=False)
     for i, block in enumerate(model.blocks):
-        for name, attribute, is_norm in _LAYER:
-            if f"blk.{i}.{name}.weight" not in tensors:  # a norm that Llama does not have
-                continue
-            weight = get(f"blk.{i}.{name}.weight")
-            if is_norm:
-                getattr(block, attribute).weight = nn.Parameter(weight - 1, requires_grad=False)
-            else:
-                setattr(block, attribute, Lora(weight, rank, alpha, rounded))
-    return model
+        for name, attribute in _MATRICES.items():
+            setattr(block, attribute, Lora(get(f"blk.{i}.{name}.weight"), rank, alpha, rounded, kind))
+        for name, attribute in _NORMS.items():
+            if (key := f"blk.{i}.{name}.weight") in tensors:  # Llama has two of them
+                getattr(block, attribute).weight = nn.Parameter(get(key) - 1, requires_grad=False)
+    return model.to(device)
 
 
 def adapter(model: nn.Module) -> dict[str, nn.Parameter]:
@@ -125,7 +114,7 @@ def read_adapter(path: Path, values: dict[str, nn.Parameter]) -> None:
 def _name(key: str) -> str:
     """The tensor's name in GGUF for a parameter's."""
     _, layer, attribute, part = key.split(".")
-    names = {attribute: name for name, attribute, _ in _LAYER}
+    names = {here: name for name, here in _MATRICES.items()}
     return f"blk.{layer}.{names[attribute]}.weight.lora_{part}"
 
 

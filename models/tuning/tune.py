@@ -1,6 +1,6 @@
 """Train an adapter for a small Gemma 3 or Llama on the trees of `examples.py`; `make tune` runs all of it.
 
-    PYTHONPATH=models/demo python models/tuning/tune.py BASE.gguf TREES.jsonl HELD_OUT.jsonl --run build/tune/run
+    python models/tuning/tune.py BASE.gguf TREES.jsonl HELD_OUT.jsonl --run build/tune/run
 
 A run that was stopped goes on from its last checkpoint; the learning rate falls over the last third of its minutes.
 `best.gguf` is the adapter of the run that knew most next tokens of the held-out rows: with many epochs not the last.
@@ -20,9 +20,8 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 import torch
-from llama import Llama
-from lora import Tuned, adapter, load, read_adapter, write_adapter
-from model import PLAIN, Passes
+from lora import adapter, load, read_adapter, write_adapter
+from model import PLAIN, Model, Passes
 from torch import Tensor
 from torch.nn import functional
 
@@ -100,7 +99,7 @@ def rows(trees: list[dict[str, list]]) -> Iterator[Row]:
         yield as_row(taken)
 
 
-def loss_of(model: Tuned | Llama, row: Row, passes: Passes, whole: bool) -> tuple[Tensor, Tensor, int]:
+def loss_of(model: Model, row: Row, passes: Passes, whole: bool) -> tuple[Tensor, Tensor, int]:
     """Weighted mean loss of rows, the share of next tokens that are right, and their number.
 
     ``whole``: over the whole vocabulary, else over the rows' own tokens and a sample.
@@ -126,7 +125,7 @@ def loss_of(model: Tuned | Llama, row: Row, passes: Passes, whole: bool) -> tupl
 
 
 @torch.no_grad()
-def held_out_loss(model: Tuned | Llama, held_out: list[Row], passes: Passes) -> tuple[float, float]:
+def held_out_loss(model: Model, held_out: list[Row], passes: Passes) -> tuple[float, float]:
     losses = [loss_of(model, row, passes, True) for row in held_out]
     total = sum(n for _, _, n in losses)
     return sum(float(x) * n for x, _, n in losses) / total, sum(float(r) * n for _, r, n in losses) / total
@@ -135,7 +134,7 @@ def held_out_loss(model: Tuned | Llama, held_out: list[Row], passes: Passes) -> 
 def train(options: argparse.Namespace) -> None:
     torch.set_num_threads(options.threads)
     torch.manual_seed(1)
-    model = load(options.base, options.rank, options.alpha, options.rounded).to(options.device)
+    model = load(options.base, options.rank, options.alpha, options.rounded, options.device)
     passes = (Passes.compiled() if options.compile else None) or PLAIN
     values = adapter(model)
     optimizer = torch.optim.AdamW(values.values(), lr=options.rate, betas=(0.9, 0.98), weight_decay=0.0)

@@ -1,7 +1,6 @@
-"""The Gemma 3 text architecture in plain PyTorch, as llama.cpp's `gemma3` graph computes it.
+"""Gemma 3 and Llama in plain PyTorch, as llama.cpp's graphs compute them; :func:`lora.load` sets the matrices.
 
-Norm weights are stored as offsets from one and folded (+1) at export. Every sixth layer attends globally,
-the others through a sliding window with a rope base of their own.
+Residual streams are float32, products of matrices `Config.kind`. Norm weights are stored as offsets from one.
 """
 
 from __future__ import annotations
@@ -9,7 +8,7 @@ from __future__ import annotations
 import math
 import shutil
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
@@ -18,29 +17,22 @@ from torch.nn import functional
 
 @dataclass(frozen=True)
 class Config:
-    """Shape of a Gemma 3 text model; sizes are in units of one element, `window` and `context` in tokens."""
+    """Shape of a model; sizes are in units of one element, `window` in tokens."""
 
-    vocab: int = 4096
-    dim: int = 256
-    layers: int = 6
-    heads: int = 4
-    kv_heads: int = 2
-    head_dim: int = 64
-    ffn: int = 640
-    window: int = 512
-    context: int = 4096
+    vocab: int
+    dim: int
+    layers: int
+    heads: int
+    kv_heads: int
+    head_dim: int
+    window: int
+    rope_global: float
+    eps: float
+    kind: torch.dtype
     rope_local: float = 10_000.0
-    rope_global: float = 1_000_000.0
-    eps: float = 1e-6
-    pattern: int = 6
-
-    def is_global(self, layer: int) -> bool:
-        """Whether this layer sees the whole context instead of the sliding window."""
-        return layer % self.pattern == self.pattern - 1
-
-    def as_dict(self) -> dict[str, float | int]:
-        """A plain dictionary for checkpoints."""
-        return asdict(self)
+    pattern: int = (
+        6  # every so many layers of Gemma 3, one sees the whole context instead of the sliding window
+    )
 
 
 class RMSNorm(nn.Module):
@@ -137,85 +129,115 @@ def attend(q: Tensor, k: Tensor, v: Tensor, bias: Tensor, passes: Passes, size: 
 
 
 class Block(nn.Module):
-    """One layer: attention and GeGLU, each between a pre-norm and a post-norm."""
+    """One layer: attention and a gated unit, each after a norm."""
+
+    wq: nn.Module
+    wk: nn.Module
+    wv: nn.Module
+    wo: nn.Module
+    gate: nn.Module
+    up: nn.Module
+    down: nn.Module
 
     def __init__(self, config: Config) -> None:
         super().__init__()
-        c = config
-        self.config = c
-        self.wq = nn.Linear(c.dim, c.heads * c.head_dim, bias=False)
-        self.wk = nn.Linear(c.dim, c.kv_heads * c.head_dim, bias=False)
-        self.wv = nn.Linear(c.dim, c.kv_heads * c.head_dim, bias=False)
-        self.wo = nn.Linear(c.heads * c.head_dim, c.dim, bias=False)
-        self.gate = nn.Linear(c.dim, c.ffn, bias=False)
-        self.up = nn.Linear(c.dim, c.ffn, bias=False)
-        self.down = nn.Linear(c.ffn, c.dim, bias=False)
-        self.attn_norm = RMSNorm(c.dim)
-        self.attn_post = RMSNorm(c.dim)
-        self.ffn_norm = RMSNorm(c.dim)
-        self.ffn_post = RMSNorm(c.dim)
-        self.q_norm = RMSNorm(c.head_dim)
-        self.k_norm = RMSNorm(c.head_dim)
+        self.config = config
+        self.attn_norm = RMSNorm(config.dim)
+        self.ffn_norm = RMSNorm(config.dim)
+
+    def split(self, h: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries, keys and values of h [batch, time, dim] as [batch, time, heads, head_dim]."""
+        c = self.config
+        sizes = ((self.wq, c.heads), (self.wk, c.kv_heads), (self.wv, c.kv_heads))
+        q, k, v = (matrix(h).unflatten(-1, (heads, c.head_dim)) for matrix, heads in sizes)
+        return q, k, v
+
+
+class GemmaBlock(Block):
+    """GeGLU, and a norm behind each half."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__(config)
+        self.attn_post = RMSNorm(config.dim)
+        self.ffn_post = RMSNorm(config.dim)
+        self.q_norm = RMSNorm(config.head_dim)
+        self.k_norm = RMSNorm(config.head_dim)
 
     def forward(self, x: Tensor, rope: tuple[Tensor, Tensor], bias: Tensor, passes: Passes) -> Tensor:
         """x [batch, time, dim]; bias [batch, time, time] as in `attend`."""
         c = self.config
-        b, t, _ = x.shape
-        kind = (
-            torch.get_autocast_dtype(x.device.type) if torch.is_autocast_enabled(x.device.type) else x.dtype
-        )
-        h = passes.normed(x, self.attn_norm.weight, c.eps, kind)
-        q = self.wq(h).view(b, t, c.heads, c.head_dim)
-        k = self.wk(h).view(b, t, c.kv_heads, c.head_dim)
-        v = self.wv(h).view(b, t, c.kv_heads, c.head_dim).transpose(1, 2)
+        q, k, v = self.split(passes.normed(x, self.attn_norm.weight, c.eps, c.kind))
         q = passes.turned(q, self.q_norm.weight, c.eps, c.head_dim**-0.5, *rope).transpose(1, 2)
         k = passes.turned(k, self.k_norm.weight, c.eps, 1.0, *rope).transpose(1, 2)
-        a = attend(q, k, v, bias, passes)
-        a = self.wo(a.transpose(1, 2).reshape(b, t, c.heads * c.head_dim))
-        x = passes.added(x, a, self.attn_post.weight, c.eps)
-        h = passes.normed(x, self.ffn_norm.weight, c.eps, kind)
+        a = attend(q, k, v.transpose(1, 2), bias, passes)
+        x = passes.added(x, self.wo(a.transpose(1, 2).flatten(2)), self.attn_post.weight, c.eps)
+        h = passes.normed(x, self.ffn_norm.weight, c.eps, c.kind)
         h = self.down(passes.gated(self.gate(h), self.up(h)))
         return passes.added(x, h, self.ffn_post.weight, c.eps)
 
 
-class Gemma3(nn.Module):
-    """Decoder with tied, scaled embeddings."""
+class LlamaBlock(Block):
+    """SwiGLU."""
+
+    def forward(self, x: Tensor, rope: tuple[Tensor, Tensor], bias: Tensor, passes: Passes) -> Tensor:
+        """x [batch, time, dim]; bias [batch, time, time] as in `attend`."""
+        c = self.config
+        q, k, v = self.split(passes.normed(x, self.attn_norm.weight, c.eps, c.kind))
+        q, k = (self.turned(each, *rope).transpose(1, 2) for each in (q, k))
+        a = attend(q * c.head_dim**-0.5, k, v.transpose(1, 2), bias, passes)
+        x = x + self.wo(a.transpose(1, 2).flatten(2))
+        h = passes.normed(x, self.ffn_norm.weight, c.eps, c.kind)
+        return x + self.down(functional.silu(self.gate(h)) * self.up(h))
+
+    @staticmethod
+    def turned(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+        """Rotary position embedding of x [batch, time, heads, head_dim], whose pairs are neighbours in a GGUF."""
+        a, b = x.float().unflatten(-1, (-1, 2)).unbind(-1)
+        return torch.stack((a * cos - b * sin, b * cos + a * sin), -1).flatten(-2).to(x.dtype)
+
+
+class Model(nn.Module):
+    """Decoder with tied embeddings."""
+
+    block: type[Block]
 
     def __init__(self, config: Config) -> None:
         super().__init__()
         self.config = config
         self.embed = nn.Embedding(config.vocab, config.dim)
-        self.blocks = nn.ModuleList(Block(config) for _ in range(config.layers))
+        self.blocks = nn.ModuleList(self.block(config) for _ in range(config.layers))
         self.norm = RMSNorm(config.dim)
-        nn.init.normal_(self.embed.weight, std=config.dim**-0.5)
-        for name, p in self.named_parameters():
-            if p.ndim == 2 and not name.startswith("embed"):
-                nn.init.normal_(p, std=p.shape[1] ** -0.5)
 
     def hidden(self, ids: Tensor, positions: Tensor, mask: Tensor, passes: Passes = PLAIN) -> Tensor:
         """Normed final states [batch, time, dim]; mask [batch, time, time] holds causality and branches."""
+        raise NotImplementedError
+
+
+class Gemma3(Model):
+    """Its embeddings are scaled, and most layers see a sliding window with a rope base of their own."""
+
+    block = GemmaBlock
+
+    def hidden(self, ids: Tensor, positions: Tensor, mask: Tensor, passes: Passes = PLAIN) -> Tensor:
         c = self.config
-        x = self.embed(ids) * math.sqrt(c.dim)
-        local = rope_tables(positions, c.head_dim, c.rope_local)
-        wide = rope_tables(positions, c.head_dim, c.rope_global)
+        x = self.embed(ids).float() * math.sqrt(c.dim)
         near = (positions[:, :, None] - positions[:, None, :]) < c.window
-        everywhere = torch.where(mask, 0.0, -1e9)
-        nearby = torch.where(mask & near, 0.0, -1e9)
+        local = rope_tables(positions, c.head_dim, c.rope_local), torch.where(mask & near, 0.0, -1e9)
+        wide = rope_tables(positions, c.head_dim, c.rope_global), torch.where(mask, 0.0, -1e9)
         for i, block in enumerate(self.blocks):
-            g = c.is_global(i)
-            x = block(x, wide if g else local, everywhere if g else nearby, passes)
-        return normed(x, self.norm.weight, c.eps, x.dtype)
-
-    def logits(self, states: Tensor) -> Tensor:
-        """Scores over the vocabulary for states [..., dim]."""
-        return functional.linear(states, self.embed.weight)
+            x = block(x, *(wide if i % c.pattern == c.pattern - 1 else local), passes)
+        return normed(x, self.norm.weight, c.eps, c.kind)
 
 
-def causal_mask(length: int) -> Tensor:
-    """Plain causal mask [1, length, length] for one sequence."""
-    return torch.ones(length, length, dtype=torch.bool).tril()[None]
+class Llama(Model):
+    """SmolLM2's architecture."""
 
+    block = LlamaBlock
 
-def parameter_count(model: nn.Module) -> int:
-    """Number of trainable values (tied embeddings counted once)."""
-    return sum(p.numel() for p in model.parameters())
+    def hidden(self, ids: Tensor, positions: Tensor, mask: Tensor, passes: Passes = PLAIN) -> Tensor:
+        c = self.config
+        x = self.embed(ids).float()
+        rope, bias = rope_tables(positions, c.head_dim, c.rope_global), torch.where(mask, 0.0, -1e9)
+        for block in self.blocks:
+            x = block(x, rope, bias, passes)
+        return normed(x, self.norm.weight, c.eps, c.kind)
