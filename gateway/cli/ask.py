@@ -8,10 +8,10 @@ from typing import Any
 import click
 import msgspec
 
+from gateway.ask.stages import stage_text
 from gateway.base.errors import HearthError
 from gateway.cli.common.client import ServerOptions, raise_event_error, with_server
 from gateway.cli.common.options import json_option
-from gateway.cli.common.stages import StageLine
 from gateway.cli.common.text import say
 
 
@@ -32,7 +32,7 @@ def ask(question: tuple[str, ...], as_json: bool, server: ServerOptions, **field
         raise click.UsageError("the question is empty: pass it as an argument or on standard input")
     body = {"question": text} | {name: value for name, value in fields.items() if value}
     client = server.connect()
-    stages = StageLine()
+    stages = _StageLine()
     with client.stream("/ask", body) as events:
         for kind, data in events:
             if kind == "stage":
@@ -49,6 +49,32 @@ def ask(question: tuple[str, ...], as_json: bool, server: ServerOptions, **field
                 _remarks(data)
                 return
     raise HearthError("the server ended the answer early; ask again", status=503)
+
+
+class _StageLine:
+    """Progress on standard error: one changing line on a terminal, otherwise one line per stage."""
+
+    def __init__(self) -> None:
+        self._terminal = sys.stderr.isatty()
+        self._shown = ""
+        self._answering = False
+
+    def show(self, stage: dict[str, Any]) -> None:
+        """Show a stage event. On a terminal, nothing interrupts the answer."""
+        line = stage_text(str(stage["stage"]), dict(stage.get("detail") or {}))
+        if not self._terminal and stage["stage"] == "reading":
+            return  # only a line that changes can show progress
+        if line == self._shown or (self._terminal and self._answering):
+            return
+        self._shown = line
+        say(line, err=True, over=self._terminal, nl=not self._terminal)
+
+    def clear(self) -> None:
+        """Erase the line before the answer or an error."""
+        if self._terminal and self._shown:
+            say(err=True, over=True, nl=False)
+        self._shown = ""
+        self._answering = True
 
 
 def _ending(reply: dict[str, Any]) -> str:

@@ -9,7 +9,6 @@ import importlib
 import io
 import sys
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import click
 
@@ -27,43 +26,33 @@ from gateway.cli.common.surroundings import (
 )
 from gateway.cli.common.text import say
 
-
-class _Entry(NamedTuple):
-    module: str
-    name: str
-    help: str
-
-
+# The module with the command, and its help.
 COMMANDS = {
-    "start": _Entry("server.start", "start", "Run the server."),
-    "stop": _Entry("server.stop", "stop", "Stop the server of a data directory."),
-    "status": _Entry("server.status", "status", "Show the server's state and load."),
-    "ask": _Entry("ask", "ask", "Ask the wiki a question."),
-    "chat": _Entry("chat.command", "chat", "Talk with the model."),
-    "assistants": _Entry("assistants", "assistants", "Manage the characters that speak in conversations."),
-    "facts": _Entry("facts", "facts", "Show and change what was learned about you."),
-    "tasks": _Entry("tasks.command", "tasks", "Manage and run tasks, with their checklists."),
-    "mcp": _Entry("mcp.command", "mcp", "Offer the server's tools to an editor or agent (MCP)."),
-    "eval": _Entry(
-        "evaluation.command", "evaluate", "Score answers, citations and retrieval on a question set."
-    ),
-    "memory": _Entry("memory", "memory", "Manage the summaries of conversations."),
-    "generate": _Entry("generate", "generate", "Run one prompt, once or N times."),
-    "pull": _Entry("hub.pull", "pull", "Download a model."),
-    "models": _Entry("models", "models", "List known and installed models, or switch to another."),
-    "import-wiki": _Entry(
-        "imports.wiki", "import_wiki", "Fill the wiki from a MediaWiki export or a folder."
-    ),
-    "context": _Entry("context.command", "context", "Understand a codebase: callers, impact, outline."),
-    "doctor": _Entry("doctor.command", "doctor", "Check what this machine can run."),
-    "bench": _Entry("bench", "bench", "Measure a server's speed."),
-    "log": _Entry("log.command", "log", "Look at past requests."),
-    "backup": _Entry("backup", "backup", "Copy the database while the server runs."),
-    "store": _Entry("store", "store", "Move conversations between SQLite and PostgreSQL."),
-    "export": _Entry("export", "export", "Write conversations, facts and tasks to a file."),
-    "import": _Entry("imports.command", "import_", "Read what `hearth export` wrote, or other chats."),
-    "key": _Entry("key", "key", "Manage API keys."),
-    "config": _Entry("config", "config", "Show the configuration."),
+    "start": ("server.start:start", "Run the server."),
+    "stop": ("server.stop:stop", "Stop the server of a data directory."),
+    "status": ("server.status:status", "Show the server's state and load."),
+    "ask": ("ask:ask", "Ask the wiki a question."),
+    "chat": ("chat.command:chat", "Talk with the model."),
+    "assistants": ("assistants:assistants", "Manage the characters that speak in conversations."),
+    "facts": ("facts:facts", "Show and change what was learned about you."),
+    "tasks": ("tasks.command:tasks", "Manage and run tasks, with their checklists."),
+    "mcp": ("mcp.command:mcp", "Offer the server's tools to an editor or agent (MCP)."),
+    "eval": ("evaluation.command:evaluate", "Score answers, citations and retrieval on a question set."),
+    "memory": ("memory:memory", "Manage the summaries of conversations."),
+    "generate": ("generate:generate", "Run one prompt, once or N times."),
+    "pull": ("hub.pull:pull", "Download a model."),
+    "models": ("models:models", "List known and installed models, or switch to another."),
+    "import-wiki": ("imports.wiki:import_wiki", "Fill the wiki from a MediaWiki export or a folder."),
+    "context": ("context.command:context", "Understand a codebase: callers, impact, outline."),
+    "doctor": ("doctor.command:doctor", "Check what this machine can run."),
+    "bench": ("bench:bench", "Measure a server's speed."),
+    "log": ("log.command:log", "Look at past requests."),
+    "backup": ("backup:backup", "Copy the database while the server runs."),
+    "store": ("store:store", "Move conversations between SQLite and PostgreSQL."),
+    "export": ("export:export", "Write conversations, facts and tasks to a file."),
+    "import": ("imports.command:import_", "Read what `hearth export` wrote, or other chats."),
+    "key": ("key:key", "Manage API keys."),
+    "config": ("config:config", "Show the configuration."),
 }
 
 
@@ -81,11 +70,11 @@ class _LazyGroup(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        entry = COMMANDS.get(cmd_name)
-        if entry is None:
+        if cmd_name not in COMMANDS:
             return None
+        module, _, name = COMMANDS[cmd_name][0].partition(":")
         with without_interrupts():
-            command = getattr(importlib.import_module(f"gateway.cli.{entry.module}"), entry.name)
+            command = getattr(importlib.import_module(f"gateway.cli.{module}"), name)
         assert isinstance(command, click.Command)
         return command
 
@@ -104,24 +93,11 @@ class _LazyGroup(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl([(name, entry.help) for name, entry in COMMANDS.items()])
-
-
-def _print_version(ctx: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
-    if wanted and not ctx.resilient_parsing:
-        say(f"hearth {__version__}")
-        ctx.exit()
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
 
 
 @click.group(cls=_LazyGroup)
-@click.option(
-    "--version",
-    is_flag=True,
-    is_eager=True,
-    expose_value=False,
-    callback=_print_version,
-    help="Show the version.",
-)
+@click.version_option(__version__, message=f"hearth {__version__}", help="Show the version.")
 def cli() -> None:
     """A self-hosted inference server: answers from a wiki and chat on a local model."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 from tqdm import tqdm
 
-from gateway.cli.common.client import ServerOptions, with_server
+from gateway.cli.common.client import GatewayClient, with_client
 from gateway.cli.common.text import say
 
 
@@ -17,14 +17,9 @@ def memory() -> None:
 @memory.command()
 @click.option("--to", type=int, help="Version of the prompts; by default the current one of each.")
 @click.option("--conversation", help="Only the conversation of this id.")
-@with_server
-def convert(
-    to: int | None,
-    conversation: str | None,
-    server: ServerOptions,
-) -> None:
+@with_client
+def convert(client: GatewayClient, to: int | None, conversation: str | None) -> None:
     """Rewrite summaries of other prompt versions. The old ones stay, marked as superseded."""
-    client = server.connect()
     names = (
         [conversation]
         if conversation
@@ -42,10 +37,9 @@ def convert(
 
 @memory.command()
 @click.argument("conversation")
-@with_server
-def show(conversation: str, server: ServerOptions) -> None:
+@with_client
+def show(client: GatewayClient, conversation: str) -> None:
     """Show the summaries of a conversation, with the messages that each covers."""
-    client = server.connect()
     for each in client.every(f"/v1/conversations/{conversation}/summaries"):
         state = "live" if each["superseded_by"] is None else f"superseded by {each['superseded_by']}"
         prompt = f"{each['prompt_name'] or 'no prompt'} {each['prompt_version']}"

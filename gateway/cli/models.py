@@ -10,7 +10,7 @@ import click
 import msgspec
 
 from gateway.base.errors import ConfigurationError
-from gateway.cli.common.client import ServerOptions, with_server
+from gateway.cli.common.client import GatewayClient, with_client
 from gateway.cli.common.options import LocalOptions, is_group, json_option, with_local
 from gateway.cli.common.text import say, size_text, table
 from gateway.config.settings import Settings
@@ -49,13 +49,13 @@ def models(context: click.Context, as_json: bool, local: LocalOptions) -> None:
 
 @models.command()
 @click.argument("name")
-@with_server
-def use(name: str, server: ServerOptions) -> None:
+@with_client
+def use(client: GatewayClient, name: str) -> None:
     """Have the running server answer with another model, without a restart.
 
     NAME is a name from the list or the path of a GGUF file. The next start of the server uses `model.name` again.
     """
-    client, path = server.connect(), Path(name).expanduser()
+    path = Path(name).expanduser()
     if client.local and path.is_file():
         name = str(path.resolve())  # the server runs in another folder
     reply = client.post("/admin/model", {"model": name})

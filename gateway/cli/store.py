@@ -9,6 +9,7 @@ import msgspec
 from tqdm import tqdm
 
 from gateway.base.errors import ConfigurationError, HearthError
+from gateway.cli.common.database import opened
 from gateway.cli.common.options import LocalOptions, json_option, with_local
 from gateway.cli.common.runfile import running
 from gateway.cli.common.text import say
@@ -61,13 +62,9 @@ def copy(source: str, target: str, replace: bool, as_json: bool, local: LocalOpt
     # Late, because it needs psycopg, whose absence has been reported by now.
     from gateway.store.postgres.copy import copy_store
 
-    shared.open()
-    try:
-        with tqdm(total=None, unit=" rows", disable=None, leave=False) as bar:
-            pair = (shared.local, shared) if up else (shared, shared.local)
-            counts = copy_store(*pair, replace=replace, progress=bar.update)
-    finally:
-        shared.close()
+    with opened(shared), tqdm(total=None, unit=" rows", disable=None, leave=False) as bar:
+        pair = (shared.local, shared) if up else (shared, shared.local)
+        counts = copy_store(*pair, replace=replace, progress=bar.update)
     if as_json:
         say(msgspec.json.encode({"rows": counts}))
     else:

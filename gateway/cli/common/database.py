@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from gateway.config.settings import Settings
@@ -12,28 +12,25 @@ from gateway.store.open import make_database
 
 
 @contextmanager
-def opened_database(path: Path) -> Iterator[Database]:
-    """Open the SQLite file at ``path``, created and migrated if necessary."""
-    with _opened(Database(path)) as database:
-        yield database
-
-
-@contextmanager
-def opened_store(settings: Settings) -> Iterator[Database]:
-    """Open the database of keys, request log and conversations, created and migrated if necessary."""
-    with _opened(make_database(settings)) as database:
-        yield database
-
-
-def store_exists(settings: Settings) -> bool:
-    """Whether there is one, so that looking creates none."""
-    return bool(settings.store.url) or settings.database_path.exists()
-
-
-@contextmanager
-def _opened(database: Database) -> Iterator[Database]:
+def opened(database: Database) -> Iterator[Database]:
+    """Open a database, created and migrated if necessary."""
     database.open()
     try:
         yield database
     finally:
         database.close()
+
+
+def opened_database(path: Path) -> AbstractContextManager[Database]:
+    """Open the SQLite file at ``path``."""
+    return opened(Database(path))
+
+
+def opened_store(settings: Settings) -> AbstractContextManager[Database]:
+    """Open the database of keys, request log and conversations."""
+    return opened(make_database(settings))
+
+
+def store_exists(settings: Settings) -> bool:
+    """Whether there is one, so that looking creates none."""
+    return bool(settings.store.url) or settings.database_path.exists()

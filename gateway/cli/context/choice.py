@@ -2,17 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from gateway.base.errors import InvalidRequestError
-from gateway.store.code.projects import CodeProject
+from gateway.cli.common.database import opened_database
+from gateway.cli.common.options import LocalOptions
+from gateway.store.code.projects import CodeProject, list_projects
+from gateway.store.db import Database
 
 
-def chosen(found: list[CodeProject], which: str | None) -> CodeProject:
+@contextmanager
+def opened_project(local: LocalOptions, which: str | None) -> Iterator[tuple[Database, CodeProject]]:
+    """Open the database, with the project that is meant as :func:`project_meant` says."""
+    with opened_database(local.settings.database_path) as database:
+        yield database, _chosen(database.read_sync(list_projects), which)
+
+
+def project_meant(local: LocalOptions, which: str | None) -> CodeProject:
     """The project with this name, id or path; by default the one around the working directory, or the only one.
 
     Raises InvalidRequestError.
     """
+    with opened_project(local, which) as (_, project):
+        return project
+
+
+def _chosen(found: list[CodeProject], which: str | None) -> CodeProject:
     if which is not None:
         path = str(Path(which).expanduser().resolve())
         for each in found:

@@ -14,9 +14,8 @@ from gateway.base.errors import InvalidRequestError
 from gateway.cli.common.database import opened_database
 from gateway.cli.common.options import LocalOptions, PathType, json_option, with_local
 from gateway.cli.common.text import say, size_text, table, time_text
-from gateway.cli.context.choice import chosen
+from gateway.cli.context.choice import opened_project, project_meant
 from gateway.cli.context.queries import COMMANDS
-from gateway.cli.context.visualize import visualize
 from gateway.code.index import Indexed, ProjectIndexer
 from gateway.code.processes import seldom_search_for_garbage
 from gateway.code.walk import exclusion
@@ -33,7 +32,7 @@ def context() -> None:
     """Understand a codebase: who calls what, and what a change concerns. Nothing is written into a project."""
 
 
-for command in (*COMMANDS, visualize):
+for command in COMMANDS:
     context.add_command(command)
 
 
@@ -71,8 +70,8 @@ def add(
 @with_local
 def refresh(project: str | None, as_json: bool, local: LocalOptions) -> None:
     """Index what has changed in PROJECT. A running server does so on its own."""
-    with opened_database(local.settings.database_path) as database:
-        _index(database, database.read_sync(lambda c: chosen(projects.list_projects(c), project)), as_json)
+    with opened_project(local, project) as (database, found):
+        _index(database, found, as_json)
 
 
 @context.command(name="list")
@@ -97,8 +96,7 @@ def list_(as_json: bool, local: LocalOptions) -> None:
 @with_local
 def status(project: str | None, as_json: bool, local: LocalOptions) -> None:
     """Show one project: counts, globs, and what keeps it from being up to date."""
-    with opened_database(local.settings.database_path) as database:
-        found = database.read_sync(lambda c: chosen(projects.list_projects(c), project))
+    found = project_meant(local, project)
     if as_json:
         say(msgspec.json.encode(found))
         return
@@ -118,8 +116,7 @@ def status(project: str | None, as_json: bool, local: LocalOptions) -> None:
 @with_local
 def remove(project: str, local: LocalOptions) -> None:
     """Forget PROJECT: a name, a path or an id. Its files stay as they are."""
-    with opened_database(local.settings.database_path) as database:
-        found = database.read_sync(lambda c: chosen(projects.list_projects(c), project))
+    with opened_project(local, project) as (database, found):
         database.write_sync(lambda c: projects.remove_project(c, found.id))
     touch_registry(local.settings.data_dir)
     say(f"removed {found.name} ({found.path})")

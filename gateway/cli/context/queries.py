@@ -1,7 +1,8 @@
-"""Questions about a project's code."""
+"""Questions about a project's code, and its graph in the browser."""
 
 from __future__ import annotations
 
+import webbrowser
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,14 +15,12 @@ from msgspec import Struct
 
 from gateway.base.errors import InvalidRequestError
 from gateway.cli.common.client import ReplyError, ServerOptions, UnreachableError, with_server
-from gateway.cli.common.database import opened_database
 from gateway.cli.common.options import LocalOptions, json_option, with_local
 from gateway.cli.common.text import say
-from gateway.cli.context.choice import chosen
+from gateway.cli.context.choice import opened_project, project_meant
 from gateway.code import queries
 from gateway.code.outline import Outline, outline
 from gateway.code.source import lines_of
-from gateway.store.code import projects
 from gateway.store.code.graph import CodeUse, Place
 
 _PLACES = 10  # shown of definitions with one name
@@ -40,8 +39,7 @@ class _Found(Struct):
 def _answer(
     project: str | None, local: LocalOptions, as_json: bool, ask: Ask, show: Callable[[Any, Path], None]
 ) -> None:
-    with opened_database(local.settings.database_path) as database:
-        found = database.read_sync(lambda c: chosen(projects.list_projects(c), project))
+    with opened_project(local, project) as (database, found):
         answer = database.read_sync(lambda c: ask(c, found.id))
     if not Path(found.path).is_dir():
         say(f"{found.path} is gone; this is what the index holds", err=True)
@@ -61,8 +59,7 @@ def _served(
         say(f"by words and names alone: {error.message}", err=True)
         return None
     if client.local:
-        with opened_database(server.local.settings.database_path) as database:
-            project = chosen(database.read_sync(projects.list_projects), project).id
+        project = project_meant(server.local, project).id
     elif project is None:
         raise InvalidRequestError(f"name a project of {client.url} with --project", param="project")
     try:
@@ -238,6 +235,24 @@ def map_(tokens: int, about: str, project: str | None, as_json: bool, server: Se
         show(msgspec.convert(reply, Outline), Path())
 
 
+@click.command()
+@click.argument("name", default="")
+@click.option("--project", help="Name or id. Default: the project around the working directory.")
+@click.option("--no-open", is_flag=True, help="Only print the address.")
+@with_server
+def visualize(name: str, project: str | None, no_open: bool, server: ServerOptions) -> None:
+    """Open the graph around NAME in a browser, on the page of the running server; without NAME, an overview."""
+    client = server.connect()
+    if project is None and client.local:
+        project = project_meant(server.local, None).name
+    # Of another machine's server nothing is known; its page begins with the first project.
+    path = "/".join(quote(part, safe="") for part in (project, name if project else None) if part)
+    address = f"{client.url}/#/code/{path}"
+    say(address)
+    if not no_open and not webbrowser.open(address):
+        say("no browser could be opened here: open the address in one", err=True)
+
+
 COMMANDS = (
     _query(
         "callers",
@@ -269,4 +284,5 @@ COMMANDS = (
     route,
     search,
     map_,
+    visualize,
 )

@@ -19,10 +19,8 @@ from gateway.base.private import exposed
 from gateway.cli.common.exits import EXIT_CONFIGURATION, EXIT_FAILED
 from gateway.cli.common.options import LocalOptions, json_option, with_local
 from gateway.cli.common.text import say, size_text, table
+from gateway.cli.doctor.connections import check_store, check_upstreams, check_wiki
 from gateway.cli.doctor.question import check_question
-from gateway.cli.doctor.store import check_store
-from gateway.cli.doctor.upstream import check_upstreams
-from gateway.cli.doctor.wiki import check_wiki
 from gateway.config.settings import Settings
 from gateway.inference.process.memory import Memory, read_memory
 from gateway.inference.process.snapshots import FOLDER, SnapshotSizes

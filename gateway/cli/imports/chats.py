@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from gateway.base.errors import InvalidRequestError
-from gateway.store.memory.conversations import Conversation, ConversationKind, PolicyName
+from gateway.store.memory.conversations import Conversation, PolicyName
 from gateway.store.memory.messages import StoredMessage
 from gateway.store.transfer.rows import LATEST, UNCOUNTED, Archive
 
@@ -126,39 +126,16 @@ def chat(value: dict[str, Any], where: str, policy: PolicyName) -> tuple[Archive
             at = seconds(turn.get("create_time")) or began
             messages.append(message(messages, name, role, text, at))
     title = value.get("title")
-    made = conversation(
-        name,
+    made = Conversation(
+        id=name,
+        owner="local",
+        kind="chat",
         title=title[:200] if isinstance(title, str) else "",
         created_at=began,
         updated_at=seconds(value.get("update_time")) or began,
         policy=policy,
     )
     return Archive(conversation=made, messages=messages, summaries=[]), +left_out
-
-
-def conversation(
-    name: str,
-    *,
-    title: str,
-    created_at: float,
-    updated_at: float,
-    policy: PolicyName,
-    kind: ConversationKind = "chat",
-) -> Conversation:
-    """Make a conversation with defaults for everything that imported files do not say."""
-    return Conversation(
-        id=name,
-        owner="local",
-        kind=kind,
-        policy=policy,
-        title=title,
-        participants=[],
-        instructions="",
-        model="",
-        previous=None,
-        created_at=created_at,
-        updated_at=updated_at,
-    )
 
 
 def message(

@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from gateway.base.errors import InvalidRequestError
 from gateway.base.structs import view
-from gateway.cli.imports.chats import conversation, message
+from gateway.cli.imports.chats import message
 from gateway.memory.compose import summary_text
 from gateway.store.memory.conversations import DEFAULT_POLICIES, Conversation, ConversationKind, PolicyName
 from gateway.store.memory.facts import Fact
@@ -284,8 +284,9 @@ def _archive(
         for seq in range(max(each.first, before + 1), each.last + 1)
     }
     began = messages[0].created_at if messages else entry.last_used / 1000
-    made_up = conversation(
-        name,
+    made_up = Conversation(
+        id=name,
+        owner="local",
         title=entry.name[:200],
         created_at=began,
         updated_at=entry.last_used / 1000 or (messages[-1].created_at if messages else began),

@@ -11,9 +11,9 @@ import sys
 import pytest
 from click.testing import CliRunner
 
+from gateway.ask.stages import stage_text
 from gateway.base.errors import ConfigurationError, DeadlineError, HearthError, OverloadedError
 from gateway.cli.common.exits import exit_status
-from gateway.cli.common.stages import stage_text
 from gateway.cli.common.text import size_text, table
 from gateway.cli.main import COMMANDS, cli, run
 from tests.gateway.cli.conftest import ROOT, Run
@@ -75,7 +75,7 @@ def test_a_table_is_aligned_and_has_no_blanks_at_the_end() -> None:
     ],
 )
 def test_each_stage_is_one_plain_line(stage: str, detail: dict[str, object], shown: str) -> None:
-    assert stage_text({"stage": stage, "detail": detail}) == shown
+    assert stage_text(stage, detail) == shown
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_the_exit_status_tells_the_kind_of_error(error: HearthError, status: int
 def test_every_command_has_help_and_its_line_in_the_overview(name: str) -> None:
     result = CliRunner().invoke(cli, [name, "--help"])
     assert result.exit_code == 0, result.output
-    assert COMMANDS[name].help in CliRunner().invoke(cli, ["--help"]).output
+    assert COMMANDS[name][1] in CliRunner().invoke(cli, ["--help"]).output
 
 
 def test_wrong_usage_ends_with_2(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""Part of `hearth doctor`: what each upstream server can do."""
+"""Part of `hearth doctor`: whether what the settings name answers: the database server, upstream servers, the wiki."""
 
 from __future__ import annotations
 
@@ -11,19 +11,75 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from gateway.base.aio import side_by_side
-from gateway.base.errors import HearthError
-from gateway.config.settings import Settings, UpstreamSettings
+from gateway.base.errors import ConfigurationError, HearthError
+from gateway.config.settings import Settings, UpstreamSettings, WikiSettings
+from gateway.store.open import make_database
+from gateway.wiki.remote.mediawiki import MediaWiki
+
+Verdict = Literal["yes", "no"]
 
 # A server has its list of models at hand. A reply may wait for a model that is loaded first.
 _LIST_SECONDS, _PROBE_SECONDS = 5.0, 60.0
+_PROBE = "wiki"  # any word: results do not matter
+
+
+class StoreCheck(Struct, frozen=True):
+    """Whether the database of `store.url` can be used. ``found`` is its version and schema, or the problem.
+
+    ``configured`` is false if no server starts until somebody changes the settings or the database.
+    """
+
+    verdict: Verdict
+    found: str
+    configured: bool = True
 
 
 class UpstreamCheck(Struct, frozen=True):
     """Whether a server can be used. ``found`` lists its abilities and what replaces missing ones, or the problem."""
 
     url: str
-    verdict: str
+    verdict: Verdict
     found: str
+
+
+class WikiCheck(Struct, frozen=True):
+    """Whether the source of pages works. ``found`` is the wiki's description of itself, or the problem."""
+
+    source: Literal["local", "api"]
+    verdict: Verdict
+    found: str
+
+
+def check_store(settings: Settings) -> StoreCheck | None:
+    """Connect to the database of `store.url` without changing it; None for the SQLite file."""
+    if not settings.store.url:
+        return None
+    try:
+        return StoreCheck("yes", make_database(settings).probe())
+    except HearthError as error:
+        return StoreCheck("no", error.message, not isinstance(error, ConfigurationError))
+
+
+def check_wiki(settings: WikiSettings) -> WikiCheck:
+    """Ask a remote wiki for its name and search it once. The local store is not opened."""
+    if not settings.api_url:
+        return WikiCheck("local", "yes", "the local store")
+    try:
+        return WikiCheck("api", "yes", asyncio.run(_ask(settings)))
+    except HearthError as error:
+        return WikiCheck("api", "no", error.message)
+
+
+async def _ask(settings: WikiSettings) -> str:
+    wiki = MediaWiki(settings)
+    try:
+        name, count = await wiki.api.site()
+        await wiki.search_text(_PROBE, 1)
+        await wiki.search_titles(_PROBE, 1)
+    finally:
+        await wiki.close()
+    pages = f", {count:,} pages" if count else ""
+    return f"{name}{pages} at {settings.api_url}"
 
 
 def check_upstreams(settings: Settings) -> list[UpstreamCheck]:
