@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -14,7 +13,7 @@ from gateway.ask.background.draft import RetrievedPage
 from gateway.ask.journal import Journal
 from gateway.ask.text.regional import other_expressions
 from gateway.ask.text.synonyms import other_words
-from gateway.ask.text.words import content_words, tokens
+from gateway.ask.text.words import any_case, content_words, tokens
 from gateway.base.aio import side_by_side, stop
 from gateway.base.errors import HearthError
 from gateway.base.ranking import K_SEARCH, fuse
@@ -30,7 +29,7 @@ _TITLES, _TERMS = 0.9, 0.6
 # The same for a text search with other words that say about the same: a person asks about vacation, a page about leave.
 _OTHER_WORDS = 0.6
 # A term that is a piece of the sentence: "I need".
-_PIECE = re.compile(r"(?:i|we|you|my|our|your)\s+\S+", re.IGNORECASE)
+_PIECE = any_case(r"(?:i|we|you|my|our|your)\s+\S+")
 _LEAST_TITLES = 3  # that share a word, for one that tells no page from another
 
 log = structlog.get_logger(__name__)

@@ -7,6 +7,7 @@ import re
 from gateway.ask.checking.citations import REFUSAL, AnswerChecker
 from gateway.ask.checking.evidence import Evidence
 from gateway.ask.text.passages import cut_section
+from gateway.ask.text.words import any_case
 from gateway.runs.planning.wordings import SUM_UP
 from gateway.wiki.source import Page, Section
 
@@ -14,10 +15,9 @@ NO_ANSWER = "No sentence of "  # begins a result that answers nothing: it can be
 _PASSAGE_TOKENS = 200
 _BEGINNING = 1000  # characters of the file, where none of its sentences answers
 # The task itself is no sentence of the file.
-_MAKES = re.compile(
+_MAKES = any_case(
     r"(?:write|rewrite|translate|draft|compose|make|suggest|list|count|convert|turn|rank|rate|guess|imagine|"
-    r"viết|dịch|liệt kê|đếm|gợi ý)\b",
-    re.I,
+    r"viết|dịch|liệt kê|đếm|gợi ý)\b"
 )
 _MARKER = re.compile(r"\s*\[1\]")
 _SAYS = re.compile(r'The page ("[^"]*" says)')

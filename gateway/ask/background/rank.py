@@ -18,7 +18,7 @@ from msgspec import Struct
 from gateway.ask.background.draft import PageDraft
 from gateway.ask.checking.evidence import as_meant
 from gateway.ask.text.wording import row_signs, signs
-from gateway.ask.text.words import asks_the_same, common_stems, content_words
+from gateway.ask.text.words import any_case, asks_the_same, common_stems, content_words
 
 _K1, _B = 1.2, 0.75
 # Weight of words that only the model's terms have.
@@ -36,17 +36,17 @@ _SHORTEST_MISSPELT = 5
 _CUES = (
     (
         "#year",
-        re.compile(r"\b(?:when|years?|date|older|newer|first)\b", re.I),
+        any_case(r"\b(?:when|years?|date|older|newer|first)\b"),
         re.compile(r"(?<![0-9])(?:1[0-9]|20)[0-9]{2}(?![0-9])"),
     ),
     (
         "#number",
-        re.compile(r"\b(?:how (?:many|much|long|large|big|old|often|far)|number)\b", re.I),
-        re.compile(r"[0-9]|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)\b", re.I),
+        any_case(r"\b(?:how (?:many|much|long|large|big|old|often|far)|number)\b"),
+        any_case(r"[0-9]|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)\b"),
     ),
     (
         "#person",
-        re.compile(r"\b(?:who|whom|whose|author)\b", re.I),
+        any_case(r"\b(?:who|whom|whose|author)\b"),
         re.compile(r"\b[A-Z]\w+ (?:[A-Z]\.? ?)?[A-Z][a-z]+"),
     ),
 )

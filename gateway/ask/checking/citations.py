@@ -9,7 +9,6 @@ quotation of the pages or by :data:`REFUSAL`, so nothing streamed is ever retrac
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Literal
@@ -30,7 +29,7 @@ from gateway.ask.checking.shown import (
 )
 from gateway.ask.text.passages import CELLS
 from gateway.ask.text.sentences import FENCE, MARKER, Splitter, Unit, ends_in_initial, take_markers
-from gateway.ask.text.words import content_words, features, is_babble, same_words
+from gateway.ask.text.words import any_case, content_words, features, is_babble, same_words
 from gateway.base.visible import visible
 
 REFUSAL = "The wiki does not say."
@@ -39,7 +38,7 @@ REFUSAL = "The wiki does not say."
 _MOST_REPEATED = 3
 _LEAST_REMARK = 4  # words of a line that is shown without a source and without a full stop
 _LEAST_CODE = 3  # characters of a line of code that identify its source
-_REFUSAL = re.compile(
+_REFUSAL = any_case(
     r"(?:sorry|unfortunately|hmm|well|nope)?,?\s*(?:the |this |that )?"
     r"(?:wiki|background|text|context|pages?|articles?|passages?|information|sources?)\b[^:\"“]{0,40}?"
     r"\b(?:do(?:es)?(?:n[o'’]t| not)|never)\s+"
@@ -47,8 +46,7 @@ _REFUSAL = re.compile(
     r"|(?:the |an |this )?(?:answer|information|question)\b[^:\"“]{0,80}?\b"
     r"(?:(?:is|are|was|were)(?: not|n[o'’]t)|cannot be) (?:\w+ly )?"
     r"(?:provided|mentioned|given|stated|specified|found|available|included|listed|answered)\b"
-    r"|there is no (?:mention|information|answer)\b(?! \w+ing\b)|i (?:do not|don['’]t) know\b",
-    re.I,
+    r"|there is no (?:mention|information|answer)\b(?! \w+ing\b)|i (?:do not|don['’]t) know\b"
 )
 
 Verdict = Literal["supported", "unsupported", "refusal", "neutral"]

@@ -23,6 +23,7 @@ from gateway.ask.text.regional import as_in_one_region
 from gateway.ask.text.sentences import MARKER
 from gateway.ask.text.words import (
     Features,
+    any_case,
     content_words,
     features,
     is_stop_word,
@@ -41,26 +42,26 @@ _LEAST_SHARE_ASKED = 0.75
 _LEAST_WEIGHT = 2
 ITEM_NUMBER = re.compile(r"\A\s*(?:[0-9]{1,3}[.)]|[-*•])\s(?!\|)")
 # A sentence that begins so speaks of what the one before names.
-_REFERS = re.compile(r"(?:he|she|it|they|his|her|its|their|this|these|that|those)\b", re.I)
+_REFERS = any_case(r"(?:he|she|it|they|his|her|its|their|this|these|that|those)\b")
 _QUOTED = re.compile(r'["“]([^"“”\n]+)["”]')
 _PARENTHESES = re.compile(r"\([^()]*\)")
 _CLAUSES = re.compile(r"(?:;|,? \b(?:and|but|while|whereas)\b) ")
 # "A language by Chris Pressey" says that he made it; "described by" says what it says.
 _BY = re.compile(r"(?<!ed)(?<!en)(?<!wn)(?<!de) by (?=[A-Z])")
-_WRITTEN_IN = re.compile(r"\bwritten(?= (?:in|as)\b(?! [0-9]))", re.I)
-_DIMENSIONS = re.compile(r"\b([1-9])-?d\b", re.I)
+_WRITTEN_IN = any_case(r"\bwritten(?= (?:in|as)\b(?! [0-9]))")
+_DIMENSIONS = any_case(r"\b([1-9])-?d\b")
 _INLINE_CODE = re.compile(r"`([^`\n]{3,})`")
 _CURRENCIES = tuple(
     (re.compile(rf"{sign}\s?(?=[0-9])"), f"{name} ")
     for sign, name in (("£", "pounds"), (r"\$", "dollars"), ("€", "euros"))
 )
-_NOT_ALLOWED = re.compile(r"\b(?:not|n['’]t) (?:be )?(?:allowed|permitted)\b", re.I)
-_WHAT_MAKES = re.compile(r"\bwhat (?:makes|made)\b", re.I)
-_RID_OF = re.compile(r"\b(?:get|gets|getting|got) rid of\b", re.I)
-_NAMED_AFTER = re.compile(r"\bnamed (?:after|for|in hono[u]?r of)\b", re.I)
-_CAME_OUT = re.compile(r"\b(?:come|came|comes) out\b", re.I)
-_THOUGHT_UP = re.compile(
-    r"\b(?:(?:thought|dreamt|dreamed|made) up|(?:come|came) up with|whose idea (?:was|is))\b", re.I
+_NOT_ALLOWED = any_case(r"\b(?:not|n['’]t) (?:be )?(?:allowed|permitted)\b")
+_WHAT_MAKES = any_case(r"\bwhat (?:makes|made)\b")
+_RID_OF = any_case(r"\b(?:get|gets|getting|got) rid of\b")
+_NAMED_AFTER = any_case(r"\bnamed (?:after|for|in hono[u]?r of)\b")
+_CAME_OUT = any_case(r"\b(?:come|came|comes) out\b")
+_THOUGHT_UP = any_case(
+    r"\b(?:(?:thought|dreamt|dreamed|made) up|(?:come|came) up with|whose idea (?:was|is))\b"
 )
 # Words about answering, not about the subject.
 _ABOUT_ANSWERS = frozenset(

@@ -12,7 +12,7 @@ from msgspec import Struct
 from gateway.ask.checking.evidence import SAME_AS, as_meant, meaning
 from gateway.ask.text.synonyms import synonymous
 from gateway.ask.text.wording import signs
-from gateway.ask.text.words import content_words, features, tokens
+from gateway.ask.text.words import any_case, content_words, features, tokens
 from gateway.base.stems import stem
 from gateway.store.stop_words import STOP_WORDS, stop_words
 
@@ -25,109 +25,97 @@ _KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
     (
         "year",
         # Not "80 euros a year", "ten years old", "next year".
-        re.compile(
+        any_case(
             r"\bwhen (?:was|were|did)\b|\b(?<!\ba )(?<!\bper )(?<!\bnext )(?<!\bthis )(?<!\blast )(?<!\bevery )"
-            r"(?<!\beach )(?<![0-9] )(?<!\bmany )years?\b(?! old\b)|\bdate\b",
-            re.I,
+            r"(?<!\beach )(?<![0-9] )(?<!\bmany )years?\b(?! old\b)|\bdate\b"
         ),
     ),
     (
         "time",
-        re.compile(
+        any_case(
             r"\bwhen (?:do|does|is|are|can|could|may|must|should|will|has|have)\b|\b(?:what|which) (?:time|day|month)\b"
-            r"|\buntil when\b",
-            re.I,
+            r"|\buntil when\b"
         ),
     ),
     (
         "number",
-        re.compile(
+        any_case(
             r"\bhow (?:many|much|long|large|big|old|often|far|fast|tall|high)\b"
             r"|\bwhat (?:do|does|did|would) .*\bcosts?\b|\bwhat (?:is|are) the (?:price|cost|fee)s?\b"
             r"|\bwhat(?:['’]s| is| are) the (?:\w+ )?(?:distance|length|height|width|weight|number|size|age|speed"
             r"|amount|minimum|maximum|percentage|proportion|population|temperature)s?\b"
-            r"|\b(?:what|which) (?:percent|percentage|proportion|fraction|number|amount|age)\b",
-            re.I,
+            r"|\b(?:what|which) (?:percent|percentage|proportion|fraction|number|amount|age)\b"
         ),
     ),
     (
         "name",
-        re.compile(
+        any_case(
             r"\bwhat(?:['’]s| is| was| are| were) the (?:full |real |first |last )?names? of (?:the|our|your|my|this) "
-            r"(?-i:[a-z])",
-            re.I,
+            r"(?-i:[a-z])"
         ),
     ),
     (
         "person",
         # Not "people who never rowed", nor "Who is Chris Pressey?", which asks what the page says about him;
         # "Who is the treasurer?" asks for a name.
-        re.compile(
+        any_case(
             r"(?<!\bpeople )(?<!\bpersons )(?<!\bperson )(?<!\bthose )(?<!one )(?<!body )(?<!\bmembers )"
             r"(?<!\bmember )\bwho(?:m|se)?\b(?! (?:is|was|are)\b"
             r"(?! (?:in|responsible|(?:the|our|your|my) (?-i:[a-z]+))\b))"
-            r"|\b(?:author|inventor|creator)\b",
-            re.I,
+            r"|\b(?:author|inventor|creator)\b"
         ),
     ),
 )
 # It asks for a thing, and says of whom: "Which file tells who wrote it?"
-_RELATIVE_WHO = re.compile(
+_RELATIVE_WHO = any_case(
     r"\W*(?:which|what|where|how|why|when) (?!(?:is|was|are|were|person|people|name|man|woman|one)\b)\w+\b"
-    r"(?!.*\b(?:and|,) who).*\bwho",
-    re.I,
+    r"(?!.*\b(?:and|,) who).*\bwho"
 )
 _FOREIGN_KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
-    ("year", re.compile(r"\b(?:jahre?|năm nào)\b", re.I)),
+    ("year", any_case(r"\b(?:jahre?|năm nào)\b")),
     (
         "time",
-        re.compile(
-            r"\b(?:wann|quand|cuándo|quando|wanneer|(?:khi|lúc|tháng|ngày|mùa|giờ) nào|bao giờ|mấy giờ)\b",
-            re.I,
+        any_case(
+            r"\b(?:wann|quand|cuándo|quando|wanneer|(?:khi|lúc|tháng|ngày|mùa|giờ) nào|bao giờ|mấy giờ)\b"
         ),
     ),
     (
         "number",
-        re.compile(
-            r"\b(?:wie ?viele?|combien|cuánt[oa]s?|quant[aeio]s?|hoeveel|bao nhiêu|bao lâu|bao xa|mấy|tỷ lệ nào)\b",
-            re.I,
+        any_case(
+            r"\b(?:wie ?viele?|combien|cuánt[oa]s?|quant[aeio]s?|hoeveel|bao nhiêu|bao lâu|bao xa|mấy|tỷ lệ nào)\b"
         ),
     ),
-    ("person", re.compile(r"\b(?:wer|wem|wessen|qui|quién(?:es)?|chi|quem|ai)\b", re.I)),
+    ("person", any_case(r"\b(?:wer|wem|wessen|qui|quién(?:es)?|chi|quem|ai)\b")),
 )
 # What does it, and what a thing must have to do with: the zeppelins of "What strength do zeppelins have?", the chess of
 # "Which games are based on chess?", the gym of "Is there a gym?". One that no page has is as good as a name.
-_SUBJECT = re.compile(
+_SUBJECT = any_case(
     r"\b(?:do|does|did) (?:(?:the|an?) )?(\w+) \w+(?: (?:like|for|to|in|on|with|from))?\W*\Z"
     r"|\A\W*(?:which|what|is there|are there|any)\b.* (?:about|after|as|based on|by|for|from|like|on|uses?|with) "
     r"(?:(?:the|an?) )?([^\W\d_]+)(?: \w+)?\W*\Z"
     r"|\A\W*(?:(?:is|are) there|do(?:es)? (?:\w+ ){1,3}(?:have|offer|sell)) (?:(?:an?|any|some) )?([^\W\d_]+)"
-    r"(?: (?:at|for|in|near|on|to)\b.*)?\W*\Z",
-    re.I,
+    r"(?: (?:at|for|in|near|on|to)\b.*)?\W*\Z"
 )
 _BETWEEN = frozenset("/&")  # signs between words that are no names, unless a page has them
 _SAME_LANGUAGE = 6  # stop words of the question's language that the pages have
-_HOW_TO = re.compile(
+_HOW_TO = any_case(
     r"\bhow (?:(?:do|can|could|should|would|must) (?:i|you|we|one)|to)\b|\bsteps\b|\bway to\b"
     r"|\A\W*(?:change|print|find|set|install|remove|delete|add|connect|enable|disable|turn|open|create|configure|"
     r"restore|reset|import|export|copy|move|rename|share|start|stop|undo|convert|switch|save)\b"
     r"|\bwhat (?:now|next|to do)\b|\bwhat (?:do|can|could|should|must|shall) (?:i|we|you) do\b"
     r"|\bwie \w+ (?:ich|man|wir)\b|\bcomment\b|\bcómo\b|\bcome (?:si|posso|faccio)\b|\bhoe (?:kan|moet)\b"
-    r"|\blàm (?:thế nào|sao)\b|\bcách\b",
-    re.I,
+    r"|\blàm (?:thế nào|sao)\b|\bcách\b"
 )
-_DEFINES = re.compile(r"\W*(?:what|who)(?:['’]s| (?:is|are|was|were|does)\b)", re.I)
-_HOW_MANY = re.compile(r"\bhow many (\w+)", re.I)
-_PRICE = re.compile(
+_DEFINES = any_case(r"\W*(?:what|who)(?:['’]s| (?:is|are|was|were|does)\b)")
+_HOW_MANY = any_case(r"\bhow many (\w+)")
+_PRICE = any_case(
     r"\b(?:how much|what (?:do|does|did|would|is|are)(?: the)?)\b.*\b(costs?|pay|paid|charges?|price|fee)s?\b"
-    r"|\bhow much (?:(?:is|are|was|were) (?:it|an?|one|the)\b(?! (?:max|min|limit))|money\b)",
-    re.I,
+    r"|\bhow much (?:(?:is|are|was|were) (?:it|an?|one|the)\b(?! (?:max|min|limit))|money\b)"
 )
-_CURRENT = re.compile(
-    r"\bcurrent(?:ly)?\b|(?<!\bwhat )\bnow(?:adays)?\b|\bat (?:the|this) moment\b|\b(?:today|these days|presently)\b",
-    re.I,
+_CURRENT = any_case(
+    r"\bcurrent(?:ly)?\b|(?<!\bwhat )\bnow(?:adays)?\b|\bat (?:the|this) moment\b|\b(?:today|these days|presently)\b"
 )
-_UTMOST = re.compile(r"\bthe (?:very )?(?:most|least|best|worst)\b(?! (?:of|recent)\b)", re.I)
+_UTMOST = any_case(r"\bthe (?:very )?(?:most|least|best|worst)\b(?! (?:of|recent)\b)")
 # The number of a row: "the fifth relic".
 _ORDINALS = {
     word: str(number)
@@ -137,35 +125,30 @@ _ORDINALS = {
     )
 }
 # An age says who asks, and is no name: "for my 10 year old daughter".
-_AGE = re.compile(r"\b[0-9]{1,3}[ -]years?[ -]old\b", re.I)
-_WHICH = re.compile(r"\b(?:which|what) (\w+)", re.I)
+_AGE = any_case(r"\b[0-9]{1,3}[ -]years?[ -]old\b")
+_WHICH = any_case(r"\b(?:which|what) (\w+)")
 # Digits and underscores make a token a name: tcp_fin_timeout.
 _NO_WORD, _LETTER = re.compile("[0-9_]"), re.compile(r"[^\W\d_]")
-_COMPARES = re.compile(
-    r"\b(?:differ\w*|compare\w*|comparison|versus|vs|than|khác (?:nhau|gì)|so sánh)\b", re.I
-)
-_SIDES = re.compile(
+_COMPARES = any_case(r"\b(?:differ\w*|compare\w*|comparison|versus|vs|than|khác (?:nhau|gì)|so sánh)\b")
+_SIDES = any_case(
     r"\bbetween (.+?) and (.+?)\W*\Z|\A(?:what is |which is better,? )?(.+?) (?:vs\.?|versus) (.+?)\W*\Z"
-    r"|\bhow (?:is|are|do|does) (.+?) differ(?:ent)? from (.+?)\W*\Z|\bgiữa (.+?) và (.+?)\W*\Z",
-    re.I,
+    r"|\bhow (?:is|are|do|does) (.+?) differ(?:ent)? from (.+?)\W*\Z|\bgiữa (.+?) và (.+?)\W*\Z"
 )
-_WHY = re.compile(r"\bwhy\b|\breasons?\b|\b(?:tại|vì) sao\b|\bwarum\b|\bpourquoi\b|\bpor qué\b", re.I)
+_WHY = any_case(r"\bwhy\b|\breasons?\b|\b(?:tại|vì) sao\b|\bwarum\b|\bpourquoi\b|\bpor qué\b")
 # Several pages may answer "Which languages are …?", "languages made by …", "name three …", not "Which pets may I keep?"
-_LISTS = re.compile(
+_LISTS = any_case(
     r"\A\W*(?:(?:can you |please )?(?:list|name)\b|(?:which|what) (?:(?!is|was|does|has|this)\w+ ){0,2}?"
     r"(?!(?:is|was|does|has|this)\b)\w{2,}s (?!(?:is|does|was|has|me|us|you|the|an?|my|your|it|how|what|who)\b)"
     r"(?!(?:can|could|may|must|should) (?:an?|the|i|we|you|one|my|your|our)\b)"
     r"|(?:(?:some|other|examples? of) )?(?!this|does|what)\w{3,}s (?:made|created|written|designed|based|named|"
-    r"invented|with|that|by)\b)",
-    re.I,
+    r"invented|with|that|by)\b)"
 )
-_CODE = re.compile(
+_CODE = any_case(
     r"\b(?:hello,? world|snippet|source code|(?:code|program|script) (?:to|that|for|which)|example (?:program|code))\b"
     r"|\b(?:write|show|give|print|look like) .*\b(?:programs?|code|script|quine|machine|numbers|text)\b"
-    r"|\A(?!.*\b(?:what|which|who|when|where|why|how|is|are|was|does|did)\b).*\b(?:program|code|script|quine)\W*\Z",
-    re.I,
+    r"|\A(?!.*\b(?:what|which|who|when|where|why|how|is|are|was|does|did)\b).*\b(?:program|code|script|quine)\W*\Z"
 )
-_SEVERAL = re.compile(r"\b(?:and|or|vs|versus|both|between|same|differ\w*|than)\b", re.I)
+_SEVERAL = any_case(r"\b(?:and|or|vs|versus|both|between|same|differ\w*|than)\b")
 # Words that ask, and say nothing about what is asked for.
 _ASKING = frozenset(
     map(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence, Set
 from functools import cached_property
 
@@ -14,7 +13,7 @@ from gateway.ask.checking.excerpts import are_code, are_steps, begins_list, is_a
 from gateway.ask.checking.question import kind_of
 from gateway.ask.checking.relevance import ABOUT_TEXT, LEAST_SHARE, Relevance, is_sentence
 from gateway.ask.text.passages import CELLS, introduces
-from gateway.ask.text.words import asks, content_words
+from gateway.ask.text.words import any_case, asks, content_words
 
 # Weights of a question's word in a sentence, in a heading that is a question, in the sentences beside it, and above it.
 _OWN, _ASKED_ABOVE, _BESIDE, _ABOVE = 1.0, 0.7, 0.4, 0.5
@@ -42,13 +41,12 @@ _SURE, _SURE_WORD, _SURE_WORDS, _SURE_KIND, _SURE_NAMES = 0.84, 0.12, 5, 0.52, 0
 _SHORT = 4  # words of a question that needs nearly all of them
 _MOST_LISTED = 5  # pages that answer a question for several
 
-_REFERS = re.compile(r"(?:this|it|these|they|that) (?!is\b)[a-z]+", re.I)
-_DENIES = re.compile(r"\b(?:not|cannot|never|\w+n['’]t|không|chưa)\b", re.I)
-_BECAUSE = re.compile(
+_REFERS = any_case(r"(?:this|it|these|they|that) (?!is\b)[a-z]+")
+_DENIES = any_case(r"\b(?:not|cannot|never|\w+n['’]t|không|chưa)\b")
+_BECAUSE = any_case(
     r"\b(?:because|since|so that|so as|in order|due to|therefore|thus|hence|reasons?|purpose|goals?|aims?|aimed|"
     r"intended|meant|wanted|as a (?:joke|challenge|parody|result)|inspired|after|designed to|is why|causes?|caused|"
-    r"leads? to|for (?:this|that)|makes? it|vì|do đó|nên)\b",
-    re.I,
+    r"leads? to|for (?:this|that)|makes? it|vì|do đó|nên)\b"
 )
 
 

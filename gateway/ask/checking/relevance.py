@@ -19,7 +19,7 @@ from gateway.ask.checking.question import read_question, same_word, translated
 from gateway.ask.text.passages import CELLS
 from gateway.ask.text.synonyms import PAID_FOR, measured, synonymous
 from gateway.ask.text.wording import row_signs
-from gateway.ask.text.words import asks_more, asks_the_same, common_stems, content_words, features
+from gateway.ask.text.words import any_case, asks_more, asks_the_same, common_stems, content_words, features
 from gateway.base.stems import stem
 
 # The share of its words that a question must have in a passage, beside names and title; where the title is not in the
@@ -37,48 +37,43 @@ _PERSON = re.compile(
 _YEAR = re.compile(
     r"(?<![0-9])(?:1[0-9]|20)[0-9]{2}(?![0-9])|\b(?:AD|BCE?|CE) [0-9]{1,4}\b|\b[0-9]{1,5} ?(?:AD|BCE?|CE)\b"
 )
-_NUMBER = re.compile(
+_NUMBER = any_case(
     r"(?<![^\W\d_])[0-9]|\b(?:zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|"
     r"twenty|thirty|fou?rty|fifty|sixty|seventy|eighty|ninety|dozen|hundred|thousand|million|[0-9]+(?:st|nd|rd|th)|"
     r"third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|"
-    r"một|hai|ba|bốn|sáu|bảy|tám|chín|mười)\b",
-    re.I,
+    r"một|hai|ba|bốn|sáu|bảy|tám|chín|mười)\b"
 )
-_DATE = re.compile(
+_DATE = any_case(
     rf"{_YEAR.pattern}"
     r"|\b(?:[01]?[0-9]|2[0-3])[:.][0-5][0-9]\b|\b[0-9]{1,2} ?[ap]\.?m\b|\b[0-9]{1,2}(?:st|nd|rd|th)\b"
     r"|\b(?:(?:mon|tues|wednes|thurs|fri|satur|sun)days?|january|february|march|april|may|june|july|august|september"
     r"|october|november|december|spring|summer|autumn|winter|noon|midnight|mornings?|afternoons?|evenings?|nights?"
     r"|days?|weeks?|months?|hours?|minutes?|daily|weekly|monthly|yearly|annually|today|tomorrow"
-    r"|tháng|ngày|tuần|giờ|sáng|trưa|chiều|tối|đêm|mùa|năm [0-9])\b",
-    re.I,
+    r"|tháng|ngày|tuần|giờ|sáng|trưa|chiều|tối|đêm|mùa|năm [0-9])\b"
 )
-_CLAUSE_OF_TIME = re.compile(
+_CLAUSE_OF_TIME = any_case(
     r"\b(?:after(?:wards)?|before|until|till|since|once|when(?:ever)?|as soon as|as long as|if|while|during|always"
-    r"|never|khi|trước|sau)\b",
-    re.I,
+    r"|never|khi|trước|sau)\b"
 )
 # Verbs that say little about what is asked for, and what their weight is multiplied with.
 _PLAIN_VERBS = frozenset(map(stem, "use used need have do make made come put see want help happen".split()))  # noqa: SIM905
 _VERB_SHARE = 0.3
-_NONE = re.compile(r"\b(?:infinite(?:ly)?|unlimited|single|no|none|both)\b", re.I)
+_NONE = any_case(r"\b(?:infinite(?:ly)?|unlimited|single|no|none|both)\b")
 _VERBS = frozenset(SAME_AS.values())
 DEFINED = re.compile(
     r"(.{2,80}?)(?: (?:is|are|was|were|means?|refers? to|stands? for|denotes?)\b|: | [-–—] )"
 )
 # A sentence about the text says nothing about its subject.
-ABOUT_TEXT = re.compile(
+ABOUT_TEXT = any_case(
     r"(?:in )?(?:this|the (?:next|following|above|previous)|these|here) "
     r"(?:chapters?|sections?|pages?|documents?|manual|guide|tutorial|appendix|articles?|tables?|figures?|part|"
-    r"is a list)\b",
-    re.I,
+    r"is a list)\b"
 )
 _SENTENCE_END = re.compile(r"[.?!…:。][\"'”’)\]]*\s*\Z")
-_CAPTION = re.compile(r"(?:figure|fig\.|table|example|listing) [0-9]", re.I)
-_PRICE = re.compile(rf"[$€£¥]|\bfree(?: of charge)?\b|\bgratis\b|{PAID_FOR}", re.I)
-_UTMOST = re.compile(
-    r"\b(?:most|least|best|worst|only|first|last|top|max\w*|min\w*|mostly|usually|than|more|less|\w{2,}est)\b",
-    re.I,
+_CAPTION = any_case(r"(?:figure|fig\.|table|example|listing) [0-9]")
+_PRICE = any_case(rf"[$€£¥]|\bfree(?: of charge)?\b|\bgratis\b|{PAID_FOR}")
+_UTMOST = any_case(
+    r"\b(?:most|least|best|worst|only|first|last|top|max\w*|min\w*|mostly|usually|than|more|less|\w{2,}est)\b"
 )
 
 
@@ -86,7 +81,7 @@ _UTMOST = re.compile(
 _PAST = re.compile(
     r"\b(?:was|were|had been|at (?:the|that) time|former(?:ly)?|previous(?:ly)?|used to|until [A-Z0-9])\b"
 )
-_PRESENT = re.compile(r"\b(?:current(?:ly)?|now|today|at (?:the|this) moment|presently|still|since)\b", re.I)
+_PRESENT = any_case(r"\b(?:current(?:ly)?|now|today|at (?:the|this) moment|presently|still|since)\b")
 _PREPOSITIONS = frozenset("of in at from near for on to by into".split())  # noqa: SIM905
 _WORD = re.compile(r"[^\W_][\w'’-]*")
 _NEAR_NAME = 4  # words between what bears a name and the name

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 
+from gateway.ask.text.words import any_case
+
 # The one that the others are read as comes first.
 _GROUPS = tuple(
     tuple(map(str.strip, line.split(",")))
@@ -56,10 +58,8 @@ _GROUPS = tuple(
 _FIRST = {each: group[0] for group in _GROUPS for each in group}
 _ALL = {each: group for group in _GROUPS for each in group}
 # The longest first; a syllable is bounded by what is no letter.
-_EXPRESSION = re.compile(
-    rf"(?<!\w)(?:{'|'.join(map(re.escape, sorted(_FIRST, key=len, reverse=True)))})(?!\w)", re.I
-)
-_VIETNAMESE = re.compile("[đăơưạ-ỹ]", re.I)  # else "email" would be read as Vietnamese
+_EXPRESSION = any_case(rf"(?<!\w)(?:{'|'.join(map(re.escape, sorted(_FIRST, key=len, reverse=True)))})(?!\w)")
+_VIETNAMESE = any_case("[đăơưạ-ỹ]")  # else "email" would be read as Vietnamese
 
 
 def as_in_one_region(text: str) -> str:

@@ -5,9 +5,9 @@ They help to find and to choose passages. Claims are not checked with them.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
+from gateway.ask.text.words import any_case
 from gateway.base.stems import other_forms, stem
 
 _GROUPS = """
@@ -235,7 +235,7 @@ PAID_FOR = (
 )
 # What a word asks for is told by units and the like: "54 megabits per second" says how fast something is.
 _MEASURES = tuple(
-    (frozenset(map(stem, words.split())), re.compile(pattern, re.I))
+    (frozenset(map(stem, words.split())), any_case(pattern))
     for words, pattern in (
         (
             "fast quick speed slow rate",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from gateway.ask.text.words import is_stop_word
+from gateway.ask.text.words import any_case, is_stop_word
 
 _SHORT_FORMS = {
     **{f"{word}s": f"{word} is" for word in ("what", "who", "where", "how", "when", "why")},
@@ -38,15 +38,15 @@ _ABOUT_ITSELF = (
     r"|what do you (?:do|know)|how does this work|how do i use (?:this|you)|how are you(?: doing)?(?: today)?"
     r"|bạn là ai|bạn làm được gì|giúp tôi"
 )
-_ASKS_NOTHING = re.compile(
-    rf"(?:(?:{_GREETING})(?:[\s,]+(?:{_TO_WHOM}))*[\s,.!]*)*(?:{_ABOUT_ITSELF})?[\s.!?]*", re.I
+_ASKS_NOTHING = any_case(
+    rf"(?:(?:{_GREETING})(?:[\s,]+(?:{_TO_WHOM}))*[\s,.!]*)*(?:{_ABOUT_ITSELF})?[\s.!?]*"
 )
 
 
 # A short sign or letter beside such a word, between spaces, or in quotation marks: the ? command, `.`.
 _KEY = r"(?:command|instruction|operator|operation|key|option|flag|symbol|sign|letter|character|opcode)s?"
 _SIGNS = tuple(
-    re.compile(pattern, re.I)
+    any_case(pattern)
     for pattern in (
         rf"(?<!\S)(\S{{1,3}}) {_KEY}\b",
         rf"\b{_KEY} (\S{{1,3}})(?!\S)",

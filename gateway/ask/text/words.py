@@ -11,6 +11,12 @@ from msgspec import Struct
 from gateway.base.stems import stem
 from gateway.store.stop_words import STOP_WORDS
 
+
+def any_case(pattern: str) -> re.Pattern[str]:
+    """Compile a pattern of words as people write them: in capitals or not."""
+    return re.compile(pattern, re.I)
+
+
 # A version or decimal, letters and digits, joined by underscores as in ``FILL_PIT``, a run of symbols
 # as in ``><>``, or a symbol by itself.
 _TOKEN = re.compile(

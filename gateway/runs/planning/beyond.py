@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from gateway.ask.text.words import any_case
 from gateway.base.redact import MARK
 from gateway.runs.planning.known import NamedThings
 from gateway.runs.planning.lists import list_requests
@@ -12,38 +13,33 @@ from gateway.runs.planning.wordings import BEFORE, KEEP, URL
 from gateway.runs.tool import Toolbox
 
 # At the beginning of a clause: "…, and if it does, …". "Find out if …" has none.
-CONDITION = re.compile(
+CONDITION = any_case(
     r"(?:^|[,;.:!?]\s*|\b(?:and|but|then|or|và|rồi|nhưng)\s+)(?:(?:only|chỉ)\s+)?"
-    r"(?:if|unless|in case|provided that|as long as|otherwise|or else|nếu|trừ khi|không thì)\b",
-    re.I,
+    r"(?:if|unless|in case|provided that|as long as|otherwise|or else|nếu|trừ khi|không thì)\b"
 )
-RECURRING = re.compile(
+RECURRING = any_case(
     r"\b(?:(?:every|each)\s+(?:other\s+|\d+\s+|single\s+)?"
     r"(?:second|minute|hour|day|night|morning|afternoon|evening|week|weekday|weekend|month|year|"
     r"(?:mon|tues|wednes|thurs|fri|satur|sun)day)s?|(?:mon|tues|wednes|thurs|fri|satur|sun)days|"
     r"hourly|daily|weekly|monthly|yearly|"
-    r"(?:mỗi|hằng|hàng)\s+(?:giây|phút|giờ|tiếng|ngày|sáng|trưa|chiều|tối|đêm|tuần|tháng|năm))\b",
-    re.I,
+    r"(?:mỗi|hằng|hàng)\s+(?:giây|phút|giờ|tiếng|ngày|sáng|trưa|chiều|tối|đêm|tuần|tháng|năm))\b"
 )
 # A task is listed only where the words ask for that: a task of these words is there already.
-LISTED = re.compile(
-    r"\b(?:(?:to-?do|task|list|shopping)s?|(?:remember|need|have|forget) to|i must|danh sách|việc|nhiệm vụ|cần|phải)\b",
-    re.I,
+LISTED = any_case(
+    r"\b(?:(?:to-?do|task|list|shopping)s?|(?:remember|need|have|forget) to|i must|danh sách|việc|nhiệm vụ|cần|phải)\b"
 )
 # The same for facts, which may also be what the user says of themselves: "transfer 50 euros to Anna" is none.
-KEPT = re.compile(
+KEPT = any_case(
     rf"\b(?:{KEEP}|notes?|noted|facts?|forget|fyi|know|lưu|ghi|quên|biết)\b|"
-    r"^(?:my|our|i|we|i['’]\w+|tôi|mình|nhà|con)\b",
-    re.I,
+    r"^(?:my|our|i|we|i['’]\w+|tôi|mình|nhà|con)\b"
 )
-_UNDOING = re.compile(
-    r"(?:delete|remove|erase|cancel|clear|stop|undo|don['’]?t|do not|never|xoá|xóa|huỷ|hủy|đừng|ngừng|dừng)\b",
-    re.I,
+_UNDOING = any_case(
+    r"(?:delete|remove|erase|cancel|clear|stop|undo|don['’]?t|do not|never|xoá|xóa|huỷ|hủy|đừng|ngừng|dừng)\b"
 )
-_REMINDED = re.compile(r"(?:remind|ping|alert|wake|wait|nhắc|chờ|đợi)\b", re.I)
-_TIMED = re.compile(r"\b(?:remind|ping|nudge|alert|wake|notify|tell|wait|nhắc|báo|gọi|chờ|đợi)\b", re.I)
-_PAST = re.compile(r"\b(?:yesterday|last (?:night|week|month|year)|\d+ \w+ ago|hôm qua|tuần trước)\b", re.I)
-_FILE = re.compile(r"(?<![\w/@:.])[\w-]{2,}(?:[./][\w-]+)*\.[a-z]{1,4}\d?(?![\w@/-])", re.I)
+_REMINDED = any_case(r"(?:remind|ping|alert|wake|wait|nhắc|chờ|đợi)\b")
+_TIMED = any_case(r"\b(?:remind|ping|nudge|alert|wake|notify|tell|wait|nhắc|báo|gọi|chờ|đợi)\b")
+_PAST = any_case(r"\b(?:yesterday|last (?:night|week|month|year)|\d+ \w+ ago|hôm qua|tuần trước)\b")
+_FILE = any_case(r"(?<![\w/@:.])[\w-]{2,}(?:[./][\w-]+)*\.[a-z]{1,4}\d?(?![\w@/-])")
 
 
 def beyond_steps(text: str, tools: Toolbox, known: NamedThings) -> str:

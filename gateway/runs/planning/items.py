@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from gateway.ask.text.words import any_case
 from gateway.base.errors import InvalidRequestError
 from gateway.runs.planning.when import TIME
 from gateway.runs.tool import RunTool, Toolbox
@@ -15,7 +16,7 @@ from gateway.store.memory.tasks import Task
 
 MAX_ITEMS = 12
 MAX_TITLE = 300
-_TIME = re.compile(TIME, re.I)
+_TIME = any_case(TIME)
 RESULT = re.compile(r"\{\{(\d{1,3})\}\}")  # in an argument: the result of that step
 
 

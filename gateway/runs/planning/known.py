@@ -9,6 +9,7 @@ from pathlib import Path
 import apsw
 from msgspec import Struct
 
+from gateway.ask.text.words import any_case
 from gateway.store.code.files import documents_of, files_named
 from gateway.store.code.graph import places_named
 from gateway.store.code.projects import list_projects
@@ -16,11 +17,10 @@ from gateway.store.db import Database
 
 _DOCUMENTS = (".md", ".rst", ".txt")
 # "Read the house rules" names docs/house_rules.md.
-_READING = re.compile(
+_READING = any_case(
     r"\b(?:read|open|check|look (?:in|into|at|through)|see|according to|summari[sz]e|sum up|"
     r"đọc|mở|xem|kiểm tra|theo|tóm tắt)\s+"
-    r"(?:(?:the|our|my|this|file|tệp)\s+)*(?P<name>\w[\w-]*(?:\s+\w[\w-]*){0,2})",
-    re.I,
+    r"(?:(?:the|our|my|this|file|tệp)\s+)*(?P<name>\w[\w-]*(?:\s+\w[\w-]*){0,2})"
 )
 _WORD = re.compile(r"[\w./-]*\w")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Literal
 
+from gateway.ask.text.words import any_case
 from gateway.memory.learning.wordings import SUBJECT_VI
 from gateway.runs.planning.when import DAY
 
@@ -138,9 +139,9 @@ FORMS: dict[Op, tuple[str, ...]] = {
 PATTERNS = tuple(
     (op, re.compile(words + _END, re.I | re.S)) for op, forms in FORMS.items() for words in forms
 )
-LISTED = re.compile(LIST, re.I)
+LISTED = any_case(LIST)
 # Everything that a question for the list may have beside the list and a day.
-SHOWN = re.compile(
+SHOWN = any_case(
     r"(?:what|what['’]?s|whats|which|is|are|was|were|am|on|in|do|did|does|have|has|had|got|i|i['’]ve|you|me|my|of|all|"
     r"the|thee|a|an|any|anything|everything|something|things?|items?|tasks?|chores?|points?|stuff|events?|entries|each|"
     r"appointments?|meetings?|reminders?|alarms?|timers?|show|showing|list|read|tell|give|repeat|say|speak|name|recite|"
@@ -151,17 +152,15 @@ SHOWN = re.compile(
     r"add|wr[io]te|written|down|contents?|today|this|time|remind(?:ed)?|remember|later|include|contains?|consists?|kind|"
     r"products|according|some|try|trying|tried|note|overview|whole|entire|full|complete|please|about|should|must|"
     r"supposed|doing|buy|finish|done|been|much|many|long|take|i['’]d|rundown|summary|our|we|schedule|calendar|agenda|day|"
-    r"how|shopping|shop|store|when|free|busy|just|dictated|exactly|listed|set|ask(?:ed)?|told|help)(?:['’]s)?",
-    re.I,
+    r"how|shopping|shop|store|when|free|busy|just|dictated|exactly|listed|set|ask(?:ed)?|told|help)(?:['’]s)?"
 )
-ASKS = re.compile(
+ASKS = any_case(
     r"\b(?:what|what['’]?s|whats|which|show|list|read|tell|give|repeat|say|speak|recite|iterate|describe|check|play|retrieve|confirm|refresh|recall|"
     r"display|state|inform|hear|see|view|go (?:back )?(?:through|over)|walk|run|do i have|have i|is there|are there|"
-    r"did i|remind|pull up|bring up|look|anything|how (?:much|long|many|is)|know|want my|is my)\b",
-    re.I,
+    r"did i|remind|pull up|bring up|look|anything|how (?:much|long|many|is)|know|want my|is my)\b"
 )
 # A question for what there is to do, though it names no list.
-OPEN = re.compile(
+OPEN = any_case(
     r"\bwhat(?: all| else)?(?:['’]s| is| are| am| do| did| have| was| were)?\b.*\b"
     r"(?:(?:have|need|supposed|got|left) to (?:do|be doing)|planned|scheduled|i have going on|to remember|due)\b|"
     r"\bwhat (?:must|should) i do\b|\bwhat .*\bremind me of\b|\bitems i want to remember\b|"
@@ -173,20 +172,17 @@ OPEN = re.compile(
     r"(?:reminders|alarms|timers?)\b|\bwhat\b.*\bask(?:ed)? to be reminded\b|"
     r"\b(?:wanted|trying|tried|needed) to (?:remember|recall|keep in mind)\b|"
     r"\bthings did i not want to forget\b|\bwhat do i need to buy\b|\bwhat do i need\b.*\bshop(?:ping)?\b|"
-    r"\b(?:tasks?|things) (?:that )?(?:i|we)(?: have|['’]ve)? (?:yet|left|still)\b",
-    re.I,
+    r"\b(?:tasks?|things) (?:that )?(?:i|we)(?: have|['’]ve)? (?:yet|left|still)\b"
 )
 # A whole question for a day, except for the day.
-OF_A_DAY = re.compile(
+OF_A_DAY = any_case(
     r"(?:what (?:else )?(?:do i have|have i got)|(?:do i have|have i got) (?:anything|any plans|something)(?: else)?|"
     r"anything(?: else)?|am i (?:free|busy)|what am i doing|what(?:['’]?s| is| are)(?: on| my plans?))"
     r"(?: planned| scheduled| going on| to do| on| for| at)*|"
     rf"(?:{SUBJECT_VI} )?(?:(?:còn|có|phải|cần|làm|bận) )+(?:những )?(?:(?:việc|lịch|hẹn|kế hoạch) )*(?:gì|nào)"
-    r"(?: (?:không|ko|vậy|thế|nhỉ))*",
-    re.I,
+    r"(?: (?:không|ko|vậy|thế|nhỉ))*"
 )
-SHOWN_VI = re.compile(
+SHOWN_VI = any_case(
     rf"(?:(?:cho (?:tôi|mình|em) )?(?:xem|đọc|coi|liệt kê) )?(?:{LIST_VI})"
-    r"(?: (?:có|còn|gồm|hôm nay|những|gì|việc|của|mình|tôi))*",
-    re.I,
+    r"(?: (?:có|còn|gồm|hôm nay|những|gì|việc|của|mình|tôi))*"
 )

@@ -6,41 +6,36 @@ import re
 
 from msgspec import Struct
 
+from gateway.ask.text.words import any_case
 from gateway.runs.planning import list_words
 from gateway.runs.planning.reminders import WISH
 
-_DAY = re.compile(rf"\b(?:(?:for|on|of) )?(?P<day>(?:{list_words.SOME_DAY})(?:,? \d{{4}})?)\b", re.I)
-_OF_YOU = re.compile(
-    r"(?!.*\bremind me\b).*\b(?:(?:do|did|have|are|were) you|your|you (?:complete|do|have))\b", re.I
-)
-_PUT_OR_TAKEN = re.compile(rf"(?:add|put|{list_words.TAKE})\b", re.I)
-_WEEK = re.compile(r"(?:next|this) (?:week|month|year|weekend)", re.I)
-_CALENDAR = re.compile(r"\b(?:calendar|schedule|planner|diary|lịch)\b", re.I)
-_REMINDERS = re.compile(r"\b(?:reminders?|alarms?|timers?|remember)\b", re.I)
-_PARTS = re.compile(
+_DAY = any_case(rf"\b(?:(?:for|on|of) )?(?P<day>(?:{list_words.SOME_DAY})(?:,? \d{{4}})?)\b")
+_OF_YOU = any_case(r"(?!.*\bremind me\b).*\b(?:(?:do|did|have|are|were) you|your|you (?:complete|do|have))\b")
+_PUT_OR_TAKEN = any_case(rf"(?:add|put|{list_words.TAKE})\b")
+_WEEK = any_case(r"(?:next|this) (?:week|month|year|weekend)")
+_CALENDAR = any_case(r"\b(?:calendar|schedule|planner|diary|lịch)\b")
+_REMINDERS = any_case(r"\b(?:reminders?|alarms?|timers?|remember)\b")
+_PARTS = any_case(
     rf"\s*(?:,|;|\.)?\s+(?:and|then|also|và|rồi)\s+(?:also |then |while you['’]re at it,? )?"
-    rf"(?:please )?(?=(?:{list_words.PUT}|{list_words.TAKE})\b)",
-    re.I,
+    rf"(?:please )?(?=(?:{list_words.PUT}|{list_words.TAKE})\b)"
 )
-_ITEMS = re.compile(r"\s*,\s*(?:and |và )?|\s+(?:and|và|với|&)\s+", re.I)
+_ITEMS = any_case(r"\s*,\s*(?:and |và )?|\s+(?:and|và|với|&)\s+")
 _FEW_WORDS = 3
-_POLITE = re.compile(
-    r"(?:[\s,.!?]+(?:please|pls|plz|thanks|thank you|thx|for me|will you|nhé|nha|ạ|với|giùm|giúp))*[\s,.!?]*$",
-    re.I,
+_POLITE = any_case(
+    r"(?:[\s,.!?]+(?:please|pls|plz|thanks|thank you|thx|for me|will you|nhé|nha|ạ|với|giùm|giúp))*[\s,.!?]*$"
 )
 _SENTENCES = re.compile(r"[;!?]|\.\s")
-_VAGUE = re.compile(
+_VAGUE = any_case(
     r"(?:it|that|this|them|these|those|something|some ?things?|one|"
     r"(?:this|that|the) (?:event|item|task|entry|thing|appointment|meeting)|"
-    r"(?:an? )?(?:new )?(?:items?|tasks?|things?|events?))",
-    re.I,
+    r"(?:an? )?(?:new )?(?:items?|tasks?|things?|events?))"
 )
-_INTRODUCED = re.compile(
+_INTRODUCED = any_case(
     r"(?:(?:remember|task) to|reminder (?:to|for|about|of)|the task (?:of|to)|"
     r"an? (?:task|todo|to-do|reminder) (?:to|for|of)|"
     r"(?:i|we) (?:have|put|added|need|want)|(?:told|asked) you to (?:add|put)|(?:already )?(?:got|added|put)|"
-    r"gotten around to (?:adding|putting))\s+",
-    re.I,
+    r"gotten around to (?:adding|putting))\s+"
 )
 
 

@@ -7,6 +7,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from gateway.ask.text.words import any_case
 from gateway.runs.planning.when import DAY, SPAN, SPOKEN, SPOKEN_HOUR, TIME
 
 Kind = Literal["reminder", "alarm", "timer"]
@@ -16,7 +17,7 @@ _MAKE = (
     r"initiate|turn|play|provide|request|enable)(?: (?:me|us|up|on|in|my|an?|the|another|brand|new|one|two|both))*\s+)?"
 )
 # Openings of a request.
-WISH = re.compile(
+WISH = any_case(
     r"(?:(?:hey|hi|hello|oh|btw|ok|okay|so|and|please|pls|plz|kindly|now|also|just|then|can (?:you|u)|could (?:you|u)|"
     r"would you(?: mind)?|will you|(?:can|could|may|shall) (?:i|we)|we (?:can|could|should|need to)|maybe|"
     r"go ahead and|let['’]?s|do me a favor(?: and)?|hurry up(?: and)?|how about|may i suggest|you need to|if you could|"
@@ -29,14 +30,12 @@ WISH = re.compile(
     r"i (?:really )?(?:need|want|wanna|gotta|want for)(?: you)?(?: to)?(?: have)?|i have to|"
     r"(?:do not|don['’]?t) forget to(?= (?:set|make|create|add|put))|"
     r"make sure(?: to| you)?(?= (?:set|remind|add|put|take|remove|my|the|an?)\b)|be sure to|"
-    r"hãy|làm ơn|vui lòng|giúp (?:tôi|mình|em|anh|chị)|nhờ)\b[\s,]*)+",
-    re.I,
+    r"hãy|làm ơn|vui lòng|giúp (?:tôi|mình|em|anh|chị)|nhờ)\b[\s,]*)+"
 )
-_POLITE_END = re.compile(
+_POLITE_END = any_case(
     r"(?:[\s,.!?]+(?:please|pls|plz|thanks|thank you|thx|for me|will you|would you|can you|ok|okay|"
     r"(?<!from )(?:right )?now|"
-    r"nhé|nha|ạ|với|(?:giùm|dùm|hộ|giúp)(?: (?:tôi|mình))?))*[\s.,!?\"]*$",
-    re.I,
+    r"nhé|nha|ạ|với|(?:giùm|dùm|hộ|giúp)(?: (?:tôi|mình))?))*[\s.,!?\"]*$"
 )
 _ME_VI = r"(?:tôi|mình|tui|em|anh|chị|toi|minh)"
 # "Remind me of the date", "remind me what we said": not of something to do.
@@ -77,18 +76,17 @@ _FORMS: dict[Kind, tuple[str, ...]] = {
 }
 _WORDINGS = tuple((kind, re.compile(words, re.I | re.S)) for kind, forms in _FORMS.items() for words in forms)
 # Nothing to be reminded of.
-_VAGUE = re.compile(
+_VAGUE = any_case(
     r"(?:(?:to|about|of|for)\s+)?(?:it|that|this|something(?: (?:later|for me))?|some ?things?|me|us|myself|again|"
     r"please|later|"
     r"(?:at )?(?:a|some) (?:later|other)? ?(?:time|date|point)|in a (?:bit|while)|soon|for me|"
     r"(?:get|do) something(?: done)?|"
-    r"(?:gì|việc) (?:đó|này))",
-    re.I,
+    r"(?:gì|việc) (?:đó|này))"
 )
-_DANGLING = re.compile(r"(?:\s*\b(?:for|at|on|by|from|starting|of|to go off|vào|lúc|cho))+\s*$", re.I)
-_TIME = re.compile(TIME, re.I)
-_SPAN = re.compile(rf"(?:(?:for|of|from|in|after|trong)\s+)?(?P<time>{SPAN})(?:\s+(?:from now|nữa))?", re.I)
-_DAY = re.compile(DAY, re.I)
+_DANGLING = any_case(r"(?:\s*\b(?:for|at|on|by|from|starting|of|to go off|vào|lúc|cho))+\s*$")
+_TIME = any_case(TIME)
+_SPAN = any_case(rf"(?:(?:for|of|from|in|after|trong)\s+)?(?P<time>{SPAN})(?:\s+(?:from now|nữa))?")
+_DAY = any_case(DAY)
 
 
 # In English and Vietnamese.
@@ -170,52 +168,47 @@ def reminders_in(text: str) -> list[Reminder]:
     return found if len(found) == len(parts) else []
 
 
-_PARTS = re.compile(
+_PARTS = any_case(
     r",?\s+(?:and|và)\s+"
-    r"(?=(?:(?:an?|the|another|one)\s+)?(?:other\s+)?(?:alarm|timer|reminder)|(?:remind|wake) me\b|nhắc\b)",
-    re.I,
+    r"(?=(?:(?:an?|the|another|one)\s+)?(?:other\s+)?(?:alarm|timer|reminder)|(?:remind|wake) me\b|nhắc\b)"
 )
 # "An alarm for 9 am and another one for 11 am", "two alarms, one at 9 and the next at 11".
-_ANOTHER = re.compile(
+_ANOTHER = any_case(
     r",?\s+and\s+(?:another|one|an?|an?\s+second|the\s+(?:next|other|second))(?:\s+(?:one|alarm))?"
-    r"(?:\s+(?:set|to\s+go\s+off))*\s+(?:for|at)\b",
-    re.I,
+    r"(?:\s+(?:set|to\s+go\s+off))*\s+(?:for|at)\b"
 )
-_ONE_OF = re.compile(r",?\s+one\s+(?:for|at)\b", re.I)
-_TWO_TIMES = re.compile(
-    TIME.replace("?P<time>", "?P<first>") + r"\s+(?:and|và)\s+" + TIME.replace("?P<time>", "?P<second>"), re.I
+_ONE_OF = any_case(r",?\s+one\s+(?:for|at)\b")
+_TWO_TIMES = any_case(
+    TIME.replace("?P<time>", "?P<first>") + r"\s+(?:and|và)\s+" + TIME.replace("?P<time>", "?P<second>")
 )
-_KEYWORD = re.compile(
+_KEYWORD = any_case(
     r"\b(?:remind(?:ers?|ed)?|alarms?|timers?|countdown|count(?:ing)?(?: me)? down|wake me|get me up|get up|ping me|"
     r"nudge me|alert me|let me forget|(?:want to|wanna) forget|help me (?:to )?remember to|let me know (?:in|after)|"
     r"tell me (?:to|when|after|once)|be woken|be notified|"
     r"ring (?:me|my phone)|nhắc|nhac|báo thức|hẹn giờ|bấm giờ|đếm ngược|"
-    r"đánh thức|dậy)\b",
-    re.I,
+    r"đánh thức|dậy)\b"
 )
-_VIETNAMESE = re.compile(r"\b(?:báo thức|hẹn giờ|bấm giờ|đếm ngược|đánh thức|nhắc|nhac|dậy)\b", re.I)
-_TIMER = re.compile(
+_VIETNAMESE = any_case(r"\b(?:báo thức|hẹn giờ|bấm giờ|đếm ngược|đánh thức|nhắc|nhac|dậy)\b")
+_TIMER = any_case(
     r"\b(?:timers?|countdown|count(?:ing)?(?: me)? down|tell me (?:when|after|once)|let me know in|"
-    r"hẹn giờ|bấm giờ|đếm ngược)\b",
-    re.I,
+    r"hẹn giờ|bấm giờ|đếm ngược)\b"
 )
-_RECALLS = re.compile(r"remind me (?:again )?of (?!(?:it|this|that|something)\b)", re.I)
-_JOKE = re.compile(r"\b(?:(?:ha){2,}|lo+l|jk|just kidding)\b", re.I)
+_RECALLS = any_case(r"remind me (?:again )?of (?!(?:it|this|that|something)\b)")
+_JOKE = any_case(r"\b(?:(?:ha){2,}|lo+l|jk|just kidding)\b")
 # "Before Friday" is no time to be reminded at.
-_DEADLINE = re.compile(r"\b(?:before|until|till|trước|trước khi)\s*$", re.I)
+_DEADLINE = any_case(r"\b(?:before|until|till|trước|trước khi)\s*$")
 _NO_TEXT = re.compile(r"at\b|.*(?:[;!?]|\.\s)", re.I | re.S)
-_OF_REMINDING = re.compile(
+_OF_REMINDING = any_case(
     r"(?:(?:alert|remind|notify|tell) me (?:(?:when|that) it['’]s time )?to|"
-    r"so (?:that )?i (?:do not|don['’]?t) forget(?: to| about)?)\s+",
-    re.I,
+    r"so (?:that )?i (?:do not|don['’]?t) forget(?: to| about)?)\s+"
 )
-_HOUR = re.compile(rf"\d{{1,2}}(?:[:.]\d\d)?|{SPOKEN_HOUR}", re.I)
-_NUMBERED = re.compile(rf"\d|{SPOKEN_HOUR}", re.I)
+_HOUR = any_case(rf"\d{{1,2}}(?:[:.]\d\d)?|{SPOKEN_HOUR}")
+_NUMBERED = any_case(rf"\d|{SPOKEN_HOUR}")
 # "Quarter past six" is 6:15.
-_PAST_HOUR = re.compile(
-    rf"(?:a )?(?P<part>quarter|half) (?:past|after) (?P<hour>{'|'.join(SPOKEN)}|\d{{1,2}})\b", re.I
+_PAST_HOUR = any_case(
+    rf"(?:a )?(?P<part>quarter|half) (?:past|after) (?P<hour>{'|'.join(SPOKEN)}|\d{{1,2}})\b"
 )
-_MORNING = re.compile(r"(?:.*\s)?(?:at\s+)?(?:[4-9]|1[01]|four|five|six|seven|eight|nine|ten|eleven)", re.I)
+_MORNING = any_case(r"(?:.*\s)?(?:at\s+)?(?:[4-9]|1[01]|four|five|six|seven|eight|nine|ten|eleven)")
 
 
 def _plain(text: str) -> str:

@@ -6,6 +6,7 @@ import contextlib
 import re
 from datetime import date, datetime, timedelta
 
+from gateway.ask.text.words import any_case
 from gateway.base.errors import InvalidRequestError
 
 _NUMBER_WORDS = (
@@ -84,25 +85,22 @@ TIME = (
     rf"{SPAN}(?=\s*$))"
 )
 # "An hour before 15:00" is another time than 15:00.
-FROM_ANOTHER = re.compile(
-    rf"\b{SPAN}\s+(?:before|after|prior to|ahead of|past|until|till|trước|sau khi)\b|\b(?:half|quarter) (?:past|to)\b",
-    re.I,
+FROM_ANOTHER = any_case(
+    rf"\b{SPAN}\s+(?:before|after|prior to|ahead of|past|until|till|trước|sau khi)\b|\b(?:half|quarter) (?:past|to)\b"
 )
-_AFTER = re.compile(
+_AFTER = any_case(
     rf"(?:(?:in|after|sau|trong)\s+)?(?:(?P<half>half an hour)|(?P<count>{_COUNT}){_GAP}(?P<unit>{_UNIT}))"
-    r"(?:\s+(?:nữa|nua|from now))?",
-    re.I,
+    r"(?:\s+(?:nữa|nua|from now))?"
 )
-_WHEN = re.compile(
+_WHEN = any_case(
     rf"(?P<day>{_DAY})?(?:\s+(?P<part>{_PART}))?,?\s*{_AT}?(?P<clock>{_CLOCK})"
-    rf"(?:\s+(?P<later>{_DAY})(?:\s+(?P<later_part>{_PART}))?)?",
-    re.I,
+    rf"(?:\s+(?P<later>{_DAY})(?:\s+(?P<later_part>{_PART}))?)?"
 )
 DAY = rf"(?:{_DAY}(?:\s+{_PART})?)"  # a day without an hour
-_DAY_ALONE = re.compile(DAY, re.I)
+_DAY_ALONE = any_case(DAY)
 _HOUR_AT_END = re.compile(rf"(?P<text>.+?),?\s+(?P<hour>{_AT}(?:{_CLOCK}))", re.I | re.S)
-_PARTS_OF_CLOCK = re.compile(
-    r"(?P<hour>\d{1,2}?)(?:(?:[:.h]|\s*giờ\s*)(?P<minute>\d{1,2})|(?P<joined>\d\d))?\D*", re.I
+_PARTS_OF_CLOCK = any_case(
+    r"(?P<hour>\d{1,2}?)(?:(?:[:.h]|\s*giờ\s*)(?P<minute>\d{1,2})|(?P<joined>\d\d))?\D*"
 )
 _HALVES = {
     "am": ("am", "a.m", "a.m.", "morning", "sáng"),

@@ -4,33 +4,30 @@ from __future__ import annotations
 
 import re
 
+from gateway.ask.text.words import any_case
 from gateway.runs.planning.when import TIME
 
 _ME = r"(?:me|us|(?:cho )?(?:tôi|mình|em|anh|chị|chúng tôi))"
-BEFORE = re.compile(
+BEFORE = any_case(
     r"(?:(?:hey|hi|hello|ok|okay|now|first(?:ly)?|finally|next|also|and|then|afterwards|after that|please|"
     r"pls|plz|kindly|just|trước (?:hết|tiên)|sau đó|tiếp theo|và|rồi)\b,?\s+|"
     r"(?:can|could|would|will) you (?:please |kindly )?|i(?:['’]d| would) like you to |i want you to |go and |"
-    r"hãy |làm ơn |vui lòng |xin |(?:bạn )?có thể |giúp (?:tôi|mình) )+",
-    re.I,
+    r"hãy |làm ơn |vui lòng |xin |(?:bạn )?có thể |giúp (?:tôi|mình) )+"
 )
-AFTER = re.compile(
+AFTER = any_case(
     r"(?:[\s,.!?]+(?:please|pls|plz|thanks|thx|thank you|for me|cheers|nhé|nha|ạ|với|"
     r"(?:giùm|dùm|hộ|giúp)(?: (?:tôi|mình))?|"
-    r"(?:vậy|thế|hả|nhỉ)(?=[\s,.!?]*$)))*[\s.!]*$",
-    re.I,
+    r"(?:vậy|thế|hả|nhỉ)(?=[\s,.!?]*$)))*[\s.!]*$"
 )
-PARTS = re.compile(
+PARTS = any_case(
     r"\s*(?:\n|;)\s*|(?:,|\.)?\s+(?:and then|then|and after that|after that|afterwards|rồi|sau đó)\s+(?=\w)|"
-    r"(?<=\w\w\w)(?<!Mrs)(?<!Prof)(?<!etc)[.!?]\s+(?=\w)|(?<=\w)[?!]\s+(?=\w)",
-    re.I,
+    r"(?<=\w\w\w)(?<!Mrs)(?<!Prof)(?<!etc)[.!?]\s+(?=\w)|(?<=\w)[?!]\s+(?=\w)"
 )
-AND = re.compile(
+AND = any_case(
     r"(?:,?\s+(?:and|n|&|và)|,)\s+(?=(?:also )?"
     r"(?:an?(?:other)? (?:alarm|timer|reminder)|remind|ping|notify|tell me|let me know|remember|save|store|note|"
     r"write (?:it|that|down)|jot|keep|compare|add|put|create|ask|search|look|find|read|open|show|fetch|wait|nhắc|"
-    r"báo|ghi|lưu|thêm|hỏi|tìm|đọc|mở|chờ)\b)",
-    re.I,
+    r"báo|ghi|lưu|thêm|hỏi|tìm|đọc|mở|chờ)\b)"
 )
 _WH = r"(?:who|whom|whose|what|when|where|which|why|how)(?:['’]?s|['’]re)?\b"
 _AI = r"(?:ai|cái gì|gì|khi nào|năm nào|ở đâu|tại sao|vì sao|thế nào|như thế nào|bao nhiêu|mấy|cái nào)"
@@ -42,7 +39,7 @@ QUESTION = re.compile(
     re.I | re.S,
 )
 # The wiki knows nothing about the user.
-PERSONAL = re.compile(r"\b(?:i|i['’]\w+|me|my|mine|we|our|ours|us|you|your|tôi|mình|chúng tôi|bạn)\b", re.I)
+PERSONAL = any_case(r"\b(?:i|i['’]\w+|me|my|mine|we|our|ours|us|you|your|tôi|mình|chúng tôi|bạn)\b")
 LEARN = re.compile(
     rf"(?:find out|figure out|work out|learn|look up|look into|dig up|tell {_ME}|teach {_ME}|check|research|"
     rf"let {_ME} know|explain(?: to {_ME})?|describe(?: to {_ME})?|show {_ME}|see|do you know|"
@@ -63,11 +60,10 @@ TOPIC = re.compile(
     r"(?:tìm hiểu|tìm thông tin|đọc)\s+về\s+(?P<về>[^?;,.]{2,80})",
     re.I | re.S,
 )
-COMPARE = re.compile(
+COMPARE = any_case(
     r"(?:compare|so sánh)\s+(?P<a>[^,;]{2,60}?)\s+(?:and|with|to|và|với)\s+(?P<b>[^,;]{2,60})|"
     r"what(?:['’]s| is) the difference between\s+(?P<c>[^,;]{2,60}?)\s+and\s+(?P<d>[^,;]{2,60}?)[?]?|"
-    r"(?P<e>[^,;]{2,60}?)\s+(?:vs\.?|versus)\s+(?P<f>[^,;]{2,60})",
-    re.I,
+    r"(?P<e>[^,;]{2,60}?)\s+(?:vs\.?|versus)\s+(?P<f>[^,;]{2,60})"
 )
 _OF_RESULT = (
     r"(?:it|that|this|them|(?:the|that|this) (?:answer|result|name|year|date|text)s?|what (?:it|that|this) is|"
@@ -98,7 +94,7 @@ _LIST = (
 _TO = r"(?:to|that|about|of|for|:|rằng|là|về)"
 
 # Though it has such a word.
-GENERAL = re.compile(r"how (?:do|can|could|to|would|should) (?:i|you|we)\b", re.I)
+GENERAL = any_case(r"how (?:do|can|could|to|would|should) (?:i|you|we)\b")
 
 # A part of words that names a tool, the most particular first. The groups are arguments.
 _NAMED: dict[str, tuple[str, ...]] = {
@@ -153,11 +149,10 @@ _NAMED: dict[str, tuple[str, ...]] = {
     ),
 }
 NAMED = tuple((tool, re.compile(words, re.I | re.S)) for tool, forms in _NAMED.items() for words in forms)
-KEEP_RESULT = re.compile(
+KEEP_RESULT = any_case(
     rf"(?:{KEEP}|write)\s+{_OF_RESULT}(?: down)?(?: for later)?(?: {_TO_NOTES})?|"
     rf"(?:add|put)\s+{_OF_RESULT} {_TO_NOTES}|"
-    r"(?:ghi|lưu) lại|ghi (?:chú|nhớ)|(?:ghi|lưu)(?: (?:nó|lại))? vào (?:ghi chú|sổ(?: tay)?|bộ nhớ)",
-    re.I,
+    r"(?:ghi|lưu) lại|ghi (?:chú|nhớ)|(?:ghi|lưu)(?: (?:nó|lại))? vào (?:ghi chú|sổ(?: tay)?|bộ nhớ)"
 )
 TELL_AT_END = re.compile(
     rf"{_TELL}\s+(?:(?:that|rằng|là)\s+)?(?!(?:if|whether|about|xem|nếu|{_WH}))(?P<text>.+)", re.I | re.S
@@ -167,25 +162,21 @@ ASKED_OF_STEPS = re.compile(
     rf"(?:if|whether|xem|{_WH}|mấy)\b.*",
     re.I | re.S,
 )
-TELL_RESULT = re.compile(
-    rf"(?:(?:tell|notify|show|give|message) {_ME}|let {_ME} know|báo {_ME})(?: (?:about )?{_OF_RESULT})?",
-    re.I,
+TELL_RESULT = any_case(
+    rf"(?:(?:tell|notify|show|give|message) {_ME}|let {_ME} know|báo {_ME})(?: (?:about )?{_OF_RESULT})?"
 )
-READ = re.compile(
+READ = any_case(
     r"(?:read|open|check|show|print|display|view|see|look|go|through|over|list|give|get|let|me|us|at|into|in|inside|what(?:['’]s)?|is|the|this|file|"
     r"content|contents|text|whole|of|does|say|says|out|find|all|please|from|project|có|gì|trong|đọc|mở|xem|tệp|nội|dung|của)"
-    r"(?=\W|$)",
-    re.I,
+    r"(?=\W|$)"
 )
-ABOUT_FILE = re.compile(
+ABOUT_FILE = any_case(
     r"(?:according to|as (?:written|said) in|see|look(?: it up)? in|read|check|based on|theo|xem)\b|"
-    r"\b(?:it|that|this|which|answer)(?:['’]s|\s+(?:is|should|must|can|says|stands|will))",
-    re.I,
+    r"\b(?:it|that|this|which|answer)(?:['’]s|\s+(?:is|should|must|can|says|stands|will))"
 )
-SUM_UP = re.compile(
+SUM_UP = any_case(
     r"(?:summari[sz]e|sum up|explain|describe|tóm tắt|giải thích)\b|"
-    r"(?:(?:give|show|write|make)(?: me)? )?(?:an? |the )?(?:[\w-]+ ){0,4}(?:summary|overview|gist|outline) of\b",
-    re.I,
+    r"(?:(?:give|show|write|make)(?: me)? )?(?:an? |the )?(?:[\w-]+ ){0,4}(?:summary|overview|gist|outline) of\b"
 )
 USES = re.compile(
     r".*?\b(?:calls?|uses?|using|calling|invokes?|depends? on|(?:usages?|uses|callers?|calls) of|gọi|dùng|goi|dung)\s+"
@@ -194,23 +185,19 @@ USES = re.compile(
     r"(?:hàm |lớp )?(?P<passive>[\w.]+)(?:\(\))? (?:được|đang) (?:gọi|dùng|sử dụng)(?: (?:bởi|ở|từ|trong)\b.*)?",
     re.I | re.S,
 )
-OF_CALLS = re.compile(r"\b(?:calls?|called|callers?|uses?|used|invokes?|gọi|dùng)\b", re.I)
-CODE = re.compile(
-    r"\b(?:code|codebase|functions?|method|class|module|source|repo|repository|hàm|mã nguồn)\b", re.I
-)
+OF_CALLS = any_case(r"\b(?:calls?|called|callers?|uses?|used|invokes?|gọi|dùng)\b")
+CODE = any_case(r"\b(?:code|codebase|functions?|method|class|module|source|repo|repository|hàm|mã nguồn)\b")
 URL = re.compile(r"https?://\S+")
 PATH = re.compile(r"[\w-][./]\w")
-PRONOUN = re.compile(r"\b(?:it|its|he|she|they|their|them|this|that|nó|the \w+ ones?)\b", re.I)
-LEADING = re.compile(rf"(?:\S+\s+){{1,3}}?{_TO}\s+", re.I)
-SEARCH = re.compile(
+PRONOUN = any_case(r"\b(?:it|its|he|she|they|their|them|this|that|nó|the \w+ ones?)\b")
+LEADING = any_case(rf"(?:\S+\s+){{1,3}}?{_TO}\s+")
+SEARCH = any_case(
     r"(?:search|explain|describe|tell me|find out|look(?: in| into| at| for| through)?|find|check|see|show|list|"
-    r"go through|where|which|what|how)\b",
-    re.I,
+    r"go through|where|which|what|how)\b"
 )
-CODE_ASKED = re.compile(
+CODE_ASKED = any_case(
     r"(?:search|look(?: in| into| at| through)?|find|check|see|show me|show|list|go through)\b\s*|"
-    r"\b(?:where|which|what|how|is|are|do|does|we|the place|the|code|for|in|of|to|uses?|it)\b(?!\w)|[?.!,]",
-    re.I,
+    r"\b(?:where|which|what|how|is|are|do|does|we|the place|the|code|for|in|of|to|uses?|it)\b(?!\w)|[?.!,]"
 )
 # Notes to keep of a file that was read: "note down when it closes".
 KEEP_ANSWER = re.compile(rf"{KEEP}(?: down)?\s+(?P<question>(?:{_WH}|whether\b|xem\b|mấy\b).*)", re.I | re.S)
@@ -232,10 +219,9 @@ _SPELLED = {
     "wer": "where",
 }  # fmt: skip
 # At the beginning, or behind words such as "find out": elsewhere "Hu" may be a name.
-_ASKED = re.compile(
+_ASKED = any_case(
     rf"^(?P<before>(?:(?:find|figure|work) out|look up|check|see|tell me|save|note(?: down)?)\s+)?"
-    rf"(?P<word>{'|'.join(_SPELLED)})(?=\s)",
-    re.I,
+    rf"(?P<word>{'|'.join(_SPELLED)})(?=\s)"
 )
 
 

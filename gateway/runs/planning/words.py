@@ -10,6 +10,7 @@ import re
 
 from msgspec import Struct
 
+from gateway.ask.text.words import any_case
 from gateway.base.redact import MARK
 from gateway.runs.planning import wordings
 from gateway.runs.planning.beyond import CONDITION, KEPT, LISTED, RECURRING
@@ -21,7 +22,7 @@ from gateway.runs.planning.when import FROM_ANOTHER, TIME, with_hour
 from gateway.runs.tool import Toolbox
 
 _MOST_OPTIONS = 12
-_TIME = re.compile(TIME, re.I)
+_TIME = any_case(TIME)
 _TIMED = re.compile(rf"{TIME},?\s+(?P<rest>.+)", re.I | re.S)
 _HOLDING = ("remember", "add_task", "remind_at", "notify")
 _FINDING = (

@@ -10,6 +10,7 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
+from gateway.ask.text.words import any_case
 from gateway.base.errors import InvalidRequestError
 from gateway.memory.learning.plain import FILLERS, plain_clauses
 from gateway.runs.planning.beyond import RECURRING
@@ -20,16 +21,15 @@ from gateway.runs.planning.when import DAY, SPAN, TIME, day_meant, moment
 # A longer message was pasted, and is no request.
 _LONGEST = 400
 _MOST_WORDS = 15
-_TIME = re.compile(rf"(?:for |at |on |in |to )?(?:{TIME})", re.I)
-_SPAN = re.compile(rf"(?:for |in )?(?P<time>{SPAN})", re.I)
-_DAY = re.compile(DAY, re.I)
-_HALF = re.compile(r"(?:in the )?(?P<half>morning|afternoon|evening|am|pm|a\.m\.?|p\.m\.?)", re.I)
-_NUMBER = re.compile(r"\d{1,2}(?:[:.]\d\d)?", re.I)
-_REFUSED = re.compile(
-    r"\W*(?:no|nope|never ?mind|cancel|stop|forget (?:it|that)|nothing|don['’]?t|thôi|không|bỏ đi|hủy)\b.*",
-    re.I,
+_TIME = any_case(rf"(?:for |at |on |in |to )?(?:{TIME})")
+_SPAN = any_case(rf"(?:for |in )?(?P<time>{SPAN})")
+_DAY = any_case(DAY)
+_HALF = any_case(r"(?:in the )?(?P<half>morning|afternoon|evening|am|pm|a\.m\.?|p\.m\.?)")
+_NUMBER = any_case(r"\d{1,2}(?:[:.]\d\d)?")
+_REFUSED = any_case(
+    r"\W*(?:no|nope|never ?mind|cancel|stop|forget (?:it|that)|nothing|don['’]?t|thôi|không|bỏ đi|hủy)\b.*"
 )
-_LEADING = re.compile(r"(?:(?:ok|okay|yes|please|to|remind me to|about|it['’]s|để|là)\s+)+", re.I)
+_LEADING = any_case(r"(?:(?:ok|okay|yes|please|to|remind me to|about|it['’]s|để|là)\s+)+")
 
 
 # Does not answer the question for a title.
@@ -41,12 +41,11 @@ _NO_THING = re.compile(
 
 
 # "…, oh and remind me at 7 to call mum" asks for it beside something else.
-_AND_REMIND = re.compile(
+_AND_REMIND = any_case(
     r"(?:,|,?\s+oh)\s+(?:(?:oh|also|btw|please)\b[,\s]*)*(?:and|và)\s+"
-    r"(?=(?:also\s+|please\s+)*(?:remind|wake|set an?)\b|(?:nhớ\s+)?nhắc\b)",
-    re.I,
+    r"(?=(?:also\s+|please\s+)*(?:remind|wake|set an?)\b|(?:nhớ\s+)?nhắc\b)"
 )
-_FILLER = re.compile(rf"\A\W*(?:(?:{FILLERS}|by the way|one more thing|nhân tiện)\b[\s,:]*)+", re.I)
+_FILLER = any_case(rf"\A\W*(?:(?:{FILLERS}|by the way|one more thing|nhân tiện)\b[\s,:]*)+")
 
 
 class Understood(Struct, frozen=True, kw_only=True):

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import apsw
 from msgspec import Meta, Struct
 
+from gateway.ask.text.words import any_case
 from gateway.base.errors import InvalidRequestError
 from gateway.base.redact import redact
 from gateway.memory.planning.budget import time_zone
@@ -29,9 +30,9 @@ _LONGEST_WAIT = 600.0
 _OF_KEY = re.compile(
     r"(?:my |the |our )*(?P<what>.+?)\s+(?:is|are|was|were|=|là)\b.*|(?P<words>.+)", re.I | re.S
 )
-_QUESTION = re.compile(r"(?:who|whom|whose|what|when|where|which|why|how|ai|gì)\b", re.I)
+_QUESTION = any_case(r"(?:who|whom|whose|what|when|where|which|why|how|ai|gì)\b")
 # Words before "is" that name nothing: facts about different things would have one key.
-_NAMES_NOTHING = re.compile(r"(?:it|this|that|there|here|he|she|they|we|you|i|today|nó|đây|đó|hôm nay)", re.I)
+_NAMES_NOTHING = any_case(r"(?:it|this|that|there|here|he|she|they|we|you|i|today|nó|đây|đó|hôm nay)")
 _NOTHING_LISTED = "Nothing is on the list."
 _EFFECT: frozenset[Risk] = frozenset({"effect"})
 
