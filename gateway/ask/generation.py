@@ -13,7 +13,7 @@ from gateway.ask.journal import Journal
 from gateway.base.errors import HearthError
 from gateway.inference.interface import GenerateCall, GenerationEvent, Inference, LoadProgress
 from gateway.models.prompts import Prompt
-from gateway.telemetry.generations import GenerationRecorder, text_of
+from gateway.telemetry.generations import GenerationRecorder
 from model_host.protocol import Delta, Lane, Message, Prefill, Queued, Started
 
 # Finish reason in the record of a generation that its reader stopped.
@@ -72,7 +72,7 @@ class Model:
         Raises what the inference raises.
         """
         call = self._call(step, prompt, prompt.render(shared=shared, **values), max_tokens)
-        flat = [msgspec.structs.replace(message, content=text_of(message)) for message in call.messages or []]
+        flat = [msgspec.structs.replace(message, content=message.text) for message in call.messages or []]
         recorder = GenerationRecorder(call, step, prompt=prompt, variables=values, messages=flat)
         unfinished, cached = "cancelled", 0
         try:

@@ -41,7 +41,6 @@ from gateway.store.db import Database
 from gateway.store.memory.conversations import Conversation, set_model
 from gateway.store.memory.messages import StoredMessage, open_messages, set_tokens
 from gateway.store.memory.summaries import Summary, live_summaries
-from gateway.telemetry.generations import text_of
 from gateway.vectors.queries import Queries
 from model_host.protocol import Message, Sampling
 
@@ -141,7 +140,7 @@ class ContextBuilder:
 
     def core_text(self, instructions: str) -> str:
         [core] = self.core_prompt().render(instructions=instructions)
-        return text_of(core).strip()
+        return core.text.strip()
 
     def reply_call(self, context: Context, call: PostCall) -> tuple[GenerateCall, ReplyEnd | None]:
         """The model call for a reply, and where the reply ends if the message sets no limit.

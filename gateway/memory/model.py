@@ -20,7 +20,7 @@ from gateway.memory.pace import Pace
 from gateway.memory.secrets import Disclosed
 from gateway.models.prompts import Prompt
 from gateway.store.request_log import Kind, RequestRecord
-from gateway.telemetry.generations import GenerationRecorder, text_of
+from gateway.telemetry.generations import GenerationRecorder
 from model_host.protocol import Delta, Finished, Message, TextPart
 
 Record = Callable[[Callable[[], RequestRecord]], Coroutine[Any, Any, None]]
@@ -50,7 +50,7 @@ class Filled(Struct, frozen=True):
     @property
     def text(self) -> str:
         """The rendered text of all its messages."""
-        return "".join(map(text_of, self.prompt.render(**self.variables)))
+        return "".join(message.text for message in self.prompt.render(**self.variables))
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ class MemoryModel:
                 started_at=started_at,
                 seconds=time.time() - started_at,
                 status=200,
-                text=text_of(call.messages[-1]) if call.messages else "",
+                text=call.messages[-1].text if call.messages else "",
                 answer=text,
                 owner=self.owner,
                 model=self.model,
@@ -184,7 +184,7 @@ class MemoryModel:
                 started_at=started_at,
                 seconds=time.monotonic() - started,
                 status=200 if problem is None else CLIENT_GONE if problem == "cancelled" else 503,
-                text=text_of(call.messages[-1]) if replying and call.messages else prompt.name,
+                text=call.messages[-1].text if replying and call.messages else prompt.name,
                 answer=clean(recorder.text),
                 owner=self.owner,
                 model=f"{self.model}:{call.adapter}" if call.adapter else self.model,

@@ -18,8 +18,8 @@ from gateway.base.supervised import Supervised, Supervision
 from gateway.config.settings import TaskSettings
 from gateway.store.db import Database
 from gateway.store.memory.notices import HookedNotice, add_notice, due_hook, save_hook
-from gateway.wiki.remote.addresses import Rule, is_plain
-from gateway.wiki.remote.transport import PinnedTransport
+from gateway.wiki.remote.addresses import is_plain
+from gateway.wiki.remote.transport import pinned_client
 
 _SECONDS = 20.0
 _ATTEMPTS = 6
@@ -103,13 +103,10 @@ class Webhook:
         signed = hmac.new(self._secret, sent.encode() + b"." + body, hashlib.sha256).hexdigest()
         headers = {"Content-Type": "application/json", "User-Agent": "hearth", "X-Hearth-Time": sent}
         url = httpx2.URL(self._url)
-        rule = Rule(url.raw_host.decode("ascii"), private=False, meant=True, remedy=_REMEDY)
         try:
             async with (
                 asyncio.timeout(_SECONDS),
-                httpx2.AsyncClient(
-                    transport=PinnedTransport(rule, 1), trust_env=False, timeout=_SECONDS
-                ) as http,
+                pinned_client(url, _REMEDY, _SECONDS) as http,
                 http.stream(
                     "POST", url, content=body, headers=headers | {"X-Hearth-Signature": f"sha256={signed}"}
                 ) as reply,

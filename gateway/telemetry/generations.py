@@ -103,7 +103,3 @@ class GenerationRecorder:
             obeyed=call.obeyed,
             **measured,
         )
-
-
-def text_of(message: Message) -> str:
-    return message.text

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Iterable, Iterator
-from itertools import islice
+from collections.abc import Iterable
 from zlib import crc32
 
 from gateway.wiki.source import PageRef
@@ -48,17 +47,15 @@ def alike(first: bytes, second: bytes) -> bool:
 
 def distinct(ranked: Iterable[tuple[str, float, bytes]], limit: int) -> list[PageRef]:
     """The first ``limit`` pages of (title, score, sketch), without repeated titles and near-copies."""
-    return list(islice(_distinct(ranked), limit))
-
-
-def _distinct(ranked: Iterable[tuple[str, float, bytes]]) -> Iterator[PageRef]:
-    titles: set[str] = set()
-    sketches: list[bytes] = []
+    found: list[PageRef] = []
+    sketches: dict[str, bytes] = {}
     for title, score, page_sketch in ranked:
-        if title not in titles and not any(alike(page_sketch, other) for other in sketches):
-            titles.add(title)
-            sketches.append(page_sketch)
-            yield PageRef(title, score)
+        if title not in sketches and not any(alike(page_sketch, other) for other in sketches.values()):
+            sketches[title] = page_sketch
+            found.append(PageRef(title, score))
+        if len(found) >= limit:
+            break
+    return found
 
 
 def _hashes(packed: bytes) -> tuple[int, ...]:

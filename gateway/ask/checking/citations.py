@@ -140,9 +140,8 @@ class AnswerChecker:
         units = self._splitter.feed(_ellipsis(self._splitter.pending)) if cut else []
         rest = "".join(map(self._show, units + self._splitter.end()))
         if self._held is None:
-            if cut and not MARKER.sub("", self.answer).rstrip().endswith(
-                "…"
-            ):  # its last sentence was left out
+            last = MARKER.sub("", self.answer).rstrip()[-1:]
+            if cut and last != "…":  # its last sentence was left out
                 self.answer += " …"
                 rest += " …"
             return rest + self._missing(cut)
@@ -152,19 +151,14 @@ class AnswerChecker:
             self.quotes = []
         beside = not self._doubtful and any(each.aside for each in held)
         if self.quotes:
-            self._quote(self.quotes)
+            self._quoted(self.quotes)
         elif beside and self._near:
-            self._quote(self._near)
+            self._quoted(self._near)
         elif beside and self._relevance.question.several:
             self._emit(held)  # no sentence may have all that is asked for
         else:
             self.answer = REFUSAL
         return self.answer
-
-    def _quote(self, quotes: Sequence[Quote]) -> None:
-        """Answer with quotations alone."""
-        self.cited = {quote.n: Support(1.0, quote.section) for quote in quotes}
-        self.answer = quotations(quotes, self._evidence)
 
     def _missing(self, cut: bool) -> str:
         """Name the missing part of an answer: lines behind its colon, pages, or half of the steps asked for."""
@@ -185,11 +179,11 @@ class AnswerChecker:
         return self._quoted(self.quotes)
 
     def _quoted(self, quotes: Sequence[Quote]) -> str:
-        """Add quotations to the answer."""
+        """Add quotations to the answer, or answer with them alone."""
         if not quotes:
             return ""
         self.cited |= {quote.n: Support(1.0, quote.section) for quote in quotes}
-        text = "\n\n" + quotations(quotes, self._evidence)
+        text = ("\n\n" if self.answer else "") + quotations(quotes, self._evidence)
         self.answer += text
         return text
 
@@ -210,8 +204,8 @@ class AnswerChecker:
 
     def _show(self, unit: Unit) -> str:
         unit = msgspec.structs.replace(unit, body=without_markup(unit.body, unit.code).strip())
-        if unit.code and not self._ended:
-            return self._show_code(unit)
+        if unit.code:
+            return self._cut(unit) if self._ended else self._show_code(unit)
         if self._repeats(unit):
             self.repeated.append(unit.body)
             return self._cut(unit)
@@ -229,8 +223,8 @@ class AnswerChecker:
                 self.left_out += 1
                 return self._cut(unit)
         own = [self._evidence.urls[n] for n in {*self.cited, *checked.pages}]
-        text = without_links(self._readable(checked), own, unit.code)
-        if not unit.code and checked.pages and not content_words(text.replace(REMOVED, "")):
+        text = without_links(self._readable(checked), own)
+        if checked.pages and not content_words(text.replace(REMOVED, "")):
             return self._cut(unit)
         supported = checked.verdict == "supported"
         aside = supported and self._held is not None and not self._to_the_point(checked)
@@ -281,7 +275,7 @@ class AnswerChecker:
 
     def _checked(self, unit: Unit) -> Checked:
         """Check a unit. A name or number that is said alone must be what is asked for, and come first."""
-        checked = check_unit(unit, self._evidence, self._question)
+        checked = _check_sentence(unit, self._evidence, self._question)
         if not checked.bare:
             return checked
         said = take_markers(unit.body)[0]
@@ -314,7 +308,7 @@ class AnswerChecker:
     def _echoes(self, unit: Unit) -> bool:
         """Whether the model writes the question instead of answering it; what follows it is a new one."""
         asked = same_words(self._question)
-        return self._ended or (asked.count(" ") > 1 and asked in same_words(unit.body) and not unit.code)
+        return self._ended or (asked.count(" ") > 1 and asked in same_words(unit.body))
 
     def _claims(self, text: str) -> bool:
         """Whether an unsupported sentence says something that a reader could believe, or is no sentence."""
@@ -324,12 +318,7 @@ class AnswerChecker:
         return bool(found.names or found.numbers or CELLS in text or '"' in text or fragment or code)
 
     def _repeats(self, unit: Unit) -> bool:
-        """Whether a sentence repeats itself or an earlier one.
-
-        A single word may come a few times, as in a list, and a line of code always.
-        """
-        if unit.code:
-            return False
+        """Whether a sentence repeats itself or an earlier one. A single word may come a few times, as in a list."""
         if is_babble(bare_claim(unit.body)):
             return True
         key = same_words(bare_claim(unit.body))
@@ -342,10 +331,8 @@ def is_refusal(text: str) -> bool:
     return _REFUSAL.match(text.strip()) is not None
 
 
-def check_unit(unit: Unit, evidence: Evidence, question: str = "") -> Checked:
-    """Check one sentence or one line of code."""
-    if unit.code:
-        return _check_code(unit, evidence)
+def _check_sentence(unit: Unit, evidence: Evidence, question: str) -> Checked:
+    """Check one sentence."""
     bare, marked = take_markers(unit.body)
     if ends_in_initial(bare):
         return Checked(bare, "unsupported", changed=bool(marked))

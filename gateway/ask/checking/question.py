@@ -21,72 +21,51 @@ Kind = Literal["year", "time", "number", "person", "name"]
 _SHORTEST_MISSPELT, _SIMILAR = 5, 0.81
 _SHORTEST_PART = 3  # of a word that pages write as two
 _SHORTEST_ROOT = 6  # of words that differ in their last letter only
-_KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
-    (
-        "year",
-        # Not "80 euros a year", "ten years old", "next year".
-        any_case(
-            r"\bwhen (?:was|were|did)\b|\b(?<!\ba )(?<!\bper )(?<!\bnext )(?<!\bthis )(?<!\blast )(?<!\bevery )"
-            r"(?<!\beach )(?<![0-9] )(?<!\bmany )years?\b(?! old\b)|\bdate\b"
-        ),
+_KINDS: dict[Kind, re.Pattern[str]] = {
+    # Not "80 euros a year", "ten years old", "next year".
+    "year": any_case(
+        r"\bwhen (?:was|were|did)\b|\b(?<!\ba )(?<!\bper )(?<!\bnext )(?<!\bthis )(?<!\blast )(?<!\bevery )"
+        r"(?<!\beach )(?<![0-9] )(?<!\bmany )years?\b(?! old\b)|\bdate\b"
     ),
-    (
-        "time",
-        any_case(
-            r"\bwhen (?:do|does|is|are|can|could|may|must|should|will|has|have)\b|\b(?:what|which) (?:time|day|month)\b"
-            r"|\buntil when\b"
-        ),
+    "time": any_case(
+        r"\bwhen (?:do|does|is|are|can|could|may|must|should|will|has|have)\b|\b(?:what|which) (?:time|day|month)\b"
+        r"|\buntil when\b"
     ),
-    (
-        "number",
-        any_case(
-            r"\bhow (?:many|much|long|large|big|old|often|far|fast|tall|high)\b"
-            r"|\bwhat (?:do|does|did|would) .*\bcosts?\b|\bwhat (?:is|are) the (?:price|cost|fee)s?\b"
-            r"|\bwhat(?:['’]s| is| are) the (?:\w+ )?(?:distance|length|height|width|weight|number|size|age|speed"
-            r"|amount|minimum|maximum|percentage|proportion|population|temperature)s?\b"
-            r"|\b(?:what|which) (?:percent|percentage|proportion|fraction|number|amount|age)\b"
-        ),
+    "number": any_case(
+        r"\bhow (?:many|much|long|large|big|old|often|far|fast|tall|high)\b"
+        r"|\bwhat (?:do|does|did|would) .*\bcosts?\b|\bwhat (?:is|are) the (?:price|cost|fee)s?\b"
+        r"|\bwhat(?:['’]s| is| are) the (?:\w+ )?(?:distance|length|height|width|weight|number|size|age|speed"
+        r"|amount|minimum|maximum|percentage|proportion|population|temperature)s?\b"
+        r"|\b(?:what|which) (?:percent|percentage|proportion|fraction|number|amount|age)\b"
     ),
-    (
-        "name",
-        any_case(
-            r"\bwhat(?:['’]s| is| was| are| were) the (?:full |real |first |last )?names? of (?:the|our|your|my|this) "
-            r"(?-i:[a-z])"
-        ),
+    "name": any_case(
+        r"\bwhat(?:['’]s| is| was| are| were) the (?:full |real |first |last )?names? of (?:the|our|your|my|this) "
+        r"(?-i:[a-z])"
     ),
-    (
-        "person",
-        # Not "people who never rowed", nor "Who is Chris Pressey?", which asks what the page says about him;
-        # "Who is the treasurer?" asks for a name.
-        any_case(
-            r"(?<!\bpeople )(?<!\bpersons )(?<!\bperson )(?<!\bthose )(?<!one )(?<!body )(?<!\bmembers )"
-            r"(?<!\bmember )\bwho(?:m|se)?\b(?! (?:is|was|are)\b"
-            r"(?! (?:in|responsible|(?:the|our|your|my) (?-i:[a-z]+))\b))"
-            r"|\b(?:author|inventor|creator)\b"
-        ),
+    # Not "people who never rowed", nor "Who is Chris Pressey?", which asks what the page says about him;
+    # "Who is the treasurer?" asks for a name.
+    "person": any_case(
+        r"(?<!\bpeople )(?<!\bpersons )(?<!\bperson )(?<!\bthose )(?<!one )(?<!body )(?<!\bmembers )"
+        r"(?<!\bmember )\bwho(?:m|se)?\b(?! (?:is|was|are)\b"
+        r"(?! (?:in|responsible|(?:the|our|your|my) (?-i:[a-z]+))\b))"
+        r"|\b(?:author|inventor|creator)\b"
     ),
-)
+}
 # It asks for a thing, and says of whom: "Which file tells who wrote it?"
 _RELATIVE_WHO = any_case(
     r"\W*(?:which|what|where|how|why|when) (?!(?:is|was|are|were|person|people|name|man|woman|one)\b)\w+\b"
     r"(?!.*\b(?:and|,) who).*\bwho"
 )
-_FOREIGN_KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
-    ("year", any_case(r"\b(?:jahre?|năm nào)\b")),
-    (
-        "time",
-        any_case(
-            r"\b(?:wann|quand|cuándo|quando|wanneer|(?:khi|lúc|tháng|ngày|mùa|giờ) nào|bao giờ|mấy giờ)\b"
-        ),
+_FOREIGN_KINDS: dict[Kind, re.Pattern[str]] = {
+    "year": any_case(r"\b(?:jahre?|năm nào)\b"),
+    "time": any_case(
+        r"\b(?:wann|quand|cuándo|quando|wanneer|(?:khi|lúc|tháng|ngày|mùa|giờ) nào|bao giờ|mấy giờ)\b"
     ),
-    (
-        "number",
-        any_case(
-            r"\b(?:wie ?viele?|combien|cuánt[oa]s?|quant[aeio]s?|hoeveel|bao nhiêu|bao lâu|bao xa|mấy|tỷ lệ nào)\b"
-        ),
+    "number": any_case(
+        r"\b(?:wie ?viele?|combien|cuánt[oa]s?|quant[aeio]s?|hoeveel|bao nhiêu|bao lâu|bao xa|mấy|tỷ lệ nào)\b"
     ),
-    ("person", any_case(r"\b(?:wer|wem|wessen|qui|quién(?:es)?|chi|quem|ai)\b")),
-)
+    "person": any_case(r"\b(?:wer|wem|wessen|qui|quién(?:es)?|chi|quem|ai)\b"),
+}
 # What does it, and what a thing must have to do with: the zeppelins of "What strength do zeppelins have?", the chess of
 # "Which games are based on chess?", the gym of "Is there a gym?". One that no page has is as good as a name.
 _SUBJECT = any_case(
@@ -247,7 +226,7 @@ def read_question(text: str, known: frozenset[str], ordinary: frozenset[str]) ->
 
 
 def kind_of(text: str, foreign: bool = False) -> Kind | None:
-    kinds = _KINDS if not foreign else (*_FOREIGN_KINDS, *_KINDS)
+    kinds = [*(_FOREIGN_KINDS.items() if foreign else ()), *_KINDS.items()]
     found = next((kind for kind, asks in kinds if asks.search(text)), None)
     return None if found == "person" and _RELATIVE_WHO.match(text) else found
 

@@ -136,10 +136,8 @@ class Quotations(Relevance):
 
     def _named_leads(self) -> Iterator[Quote]:
         """The beginning of each page that is compared."""
-        for index, passage in enumerate(self._evidence.passages):
-            first = self._first.get(passage.n)
-            if first in passage.statements and self._evidence.titles[passage.n] in self.compared:
-                at = passage.statements.index(first)
+        for index, at, each in self._placed():
+            if each is self._first[each.n] and self._evidence.titles[each.n] in self.compared:
                 quote = self._with_context(self._quote(index, at, at + 1))
                 yield msgspec.structs.replace(quote, lines=[], clear=True, complete=True)
 
@@ -151,9 +149,8 @@ class Quotations(Relevance):
             for side, other in (sides, sides[::-1]):
                 found = [
                     self._quote(index, at, at + 1)
-                    for index, passage in enumerate(self._evidence.passages)
-                    for at, each in enumerate(passage.statements)
-                    if passage.n == n and not other <= each.words and is_about(side, each)
+                    for index, at, each in self._placed()
+                    if each.n == n and not other <= each.words and is_about(side, each)
                 ]
                 if found:
                     told.append(max(found, key=lambda quote: quote.score))
@@ -163,25 +160,27 @@ class Quotations(Relevance):
 
     def score(self, n: int, statement: str) -> float:
         """How well a statement of page ``n`` answers, on the scale of the quotes."""
-        return max(
-            (
-                self._quote(index, start, start + 1).score
-                for index, passage in enumerate(self._evidence.passages)
-                for start, each in enumerate(passage.statements)
-                if passage.n == n and each.text == statement
-            ),
-            default=0.0,
+        scores = (
+            self._quote(index, at, at + 1).score
+            for index, at, each in self._placed()
+            if each.n == n and each.text == statement
         )
+        return max(scores, default=0.0)
 
     def behind(self, given: Set[str]) -> Quote | None:
         """One of the ``given`` statements, with the lines that it introduces."""
+        for index, at, each in self._placed():
+            if each.text in given and introduces(each.text, "list"):
+                quote = self._quote(index, at, at + 1)
+                if quote.lines:
+                    return quote
+        return None
+
+    def _placed(self) -> Iterator[tuple[int, int, Statement]]:
+        """Every statement, behind the index of its passage and its own in the passage."""
         for index, passage in enumerate(self._evidence.passages):
             for at, each in enumerate(passage.statements):
-                if each.text in given and introduces(each.text, "list"):
-                    quote = self._quote(index, at, at + 1)
-                    if quote.lines:
-                        return quote
-        return None
+                yield index, at, each
 
     def _with_context(self, quote: Quote) -> Quote:
         """The sentences with the rest of their paragraph, unless the question asks for a single thing."""
@@ -218,17 +217,17 @@ class Quotations(Relevance):
         )
 
     def _candidates(self) -> Iterator[Quote]:
-        for index, passage in enumerate(self._evidence.passages):
-            for start, each in enumerate(passage.statements):
-                if self.question.code and each.kind == "code" and start:
-                    continue  # it belongs to what stands before it
-                if self.question.kind is None and begins_list(passage.whole, start):
-                    listed = self._quote(index, start, start)
-                    if listed.lines:
-                        yield listed
-                for end in (start + 1, start + 2):
-                    if quotable(passage.statements, start, end):
-                        yield self._quote(index, start, end)
+        for index, start, each in self._placed():
+            passage = self._evidence.passages[index]
+            if self.question.code and each.kind == "code" and start:
+                continue  # it belongs to what stands before it
+            if self.question.kind is None and begins_list(passage.whole, start):
+                listed = self._quote(index, start, start)
+                if listed.lines:
+                    yield listed
+            for end in (start + 1, start + 2):
+                if quotable(passage.statements, start, end):
+                    yield self._quote(index, start, end)
 
     def _heads(self, cell: str) -> bool:
         """Whether a row's first cell has a name of the question, or nothing but words of it."""

@@ -116,9 +116,8 @@ class Relevance:
                 self.question, read_question(" ".join(terms), known, frozenset()), known
             )
         other = self.question.words - self.question.names.keys()
-        self._asked_as: dict[
-            str, set[str]
-        ] = {}  # the words of the question that a word of the pages stands for
+        # The words of the question that a word of the pages stands for.
+        self._asked_as: dict[str, set[str]] = {}
         for word in known:
             asked = {each for each in other if synonymous(word, each)}
             asked |= {each for each in self.question.words if same_word(word, each)}

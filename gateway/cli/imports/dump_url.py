@@ -152,10 +152,7 @@ class Download:
     def _version(self) -> _Version:
         try:
             return msgspec.json.decode(self._version_file.read_bytes(), type=_Version)
-        except (
-            FileNotFoundError,
-            msgspec.DecodeError,
-        ):  # the process was killed before or while it was written
+        except (FileNotFoundError, msgspec.DecodeError):  # killed before or while it was written
             return _Version()
 
 

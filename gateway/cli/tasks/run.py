@@ -33,11 +33,8 @@ def run(
     is_new = not re.fullmatch(TASK_ID, task)
     if is_new:
         archetype = archetype or "model"
-        new = {
-            "title": task,
-            "archetype": "user" if steps else archetype,
-        }  # with given steps, none need to be planned
-        task = client.post("/v1/tasks", new)["id"]
+        planned = "user" if steps else archetype  # with given steps, none need to be planned
+        task = client.post("/v1/tasks", {"title": task, "archetype": planned})["id"]
     body: dict[str, Any] = {"steps": list(steps)} if steps else {}
     try:
         client.post(f"/v1/tasks/{task}/run", body | ({"archetype": archetype} if archetype else {}))

@@ -43,7 +43,7 @@ SPOKEN = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine"
 _SPOKEN_MINUTES = {"forty five": 45, "forty-five": 45, "fifteen": 15, "twenty": 20, "thirty": 30, "forty": 40}
 # May follow an hour without a colon, as in "monday 930".
 _END = r"$|[,.;]|(?:a\.?m|p\.?m|in the|on|to|for|and)\b|today|tomorrow"
-_DAYS_VI = ("thứ hai", "thứ ba", "thứ tư", "thứ năm", "thứ sáu", "thứ bảy", "chủ nhật")
+DAYS_VI = ("thứ hai", "thứ ba", "thứ tư", "thứ năm", "thứ sáu", "thứ bảy", "chủ nhật")
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _MONTH = (
     r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|"
@@ -60,7 +60,7 @@ _DAY = (
     rf"(?:on\s+|vào\s+)?(?:today|{_TOMORROW}|tonight|(?:next\s+|this\s+)?(?:"
     + "|".join(_DAYS)
     + r")|(?:(?:on|next|this)\s+)(?:mon|tues?|wed|thu(?:rs?)?|fri|sat|sun)\b|"
-    rf"(?:{'|'.join(_DAYS_VI)})(?:\s+(?:tuần\s+)?(?:này|sau|tới))?|{_DATE}|the\s+\d{{1,2}}(?:st|nd|rd|th)\b|"
+    rf"(?:{'|'.join(DAYS_VI)})(?:\s+(?:tuần\s+)?(?:này|sau|tới))?|{_DATE}|the\s+\d{{1,2}}(?:st|nd|rd|th)\b|"
     r"\d{4}-\d{2}-\d{2}|(?:(?:ngày|sáng|chiều|tối)\s+)?mai\b|(?:sáng|chiều|tối|hôm) nay|"
     r"(?:ngay|sang|chieu|toi) mai\b|(?:sang|chieu|toi|hom) nay\b)"
 )
@@ -185,13 +185,12 @@ def _on(day: str, found: datetime, now: datetime) -> datetime:
     last = day.split()[-1]
     if last == "mai" or re.fullmatch(_TOMORROW, last):
         return found + timedelta(days=1)
-    if (weekday := _day_number(last)) is not None:
-        ahead = (weekday - now.weekday()) % 7
-        return found + timedelta(days=ahead or (0 if found >= now else 7))
-    if (weekday := next((number for number, name in enumerate(_DAYS_VI) if name in day), None)) is not None:
-        ahead = (weekday - now.weekday()) % 7
-        if "tuần sau" in day or "tuần tới" in day:
-            ahead = 7 - now.weekday() + weekday
+    weekday = _day_number(last)
+    if weekday is None:
+        weekday = next((number for number, name in enumerate(DAYS_VI) if name in day), None)
+    if weekday is not None:
+        of_next_week = "tuần sau" in day or "tuần tới" in day
+        ahead = 7 - now.weekday() + weekday if of_next_week else (weekday - now.weekday()) % 7
         return found + timedelta(days=ahead or (0 if found >= now else 7))
     if (month := re.search(_MONTH, day)) or "tháng" in day:
         numbers = [int(each) for each in re.findall(r"\d{1,2}", day)]

@@ -123,9 +123,9 @@ class ChatRequests(Requests):
         found = understood([*(each.text for each in spoken), message.text], now)
         if found is None:
             return None
-        given = _Given.of(connection, conversation, message, found, now)
         asked_by = spoken[found.completes].seq if found.completes >= 0 else 0
-        return msgspec.structs.replace(given, asked_by=asked_by)
+        language = Language(in_vietnamese(message.text))
+        return _Given(connection, conversation, message, asked_by, found, now, language)
 
     def _given_within(
         self, connection: apsw.Connection, conversation: Conversation, message: StoredMessage
@@ -134,45 +134,28 @@ class ChatRequests(Requests):
         reminder = reminder_within(message.text, now)
         if reminder is None:
             return None
-        given = _Given.of(connection, conversation, message, Understood(reminders=[reminder]), now)
-        return msgspec.structs.replace(given, asked_by=message.seq, language=Language(reminder.vietnamese))
+        found, language = Understood(reminders=[reminder]), Language(reminder.vietnamese)
+        return _Given(connection, conversation, message, message.seq, found, now, language)
 
     def _now(self, conversation: Conversation, message: StoredMessage) -> datetime:
         zone = time_zone(conversation.time_zone or self._zone)
         return datetime.fromtimestamp(message.created_at, zone)
 
 
-class _Given(Struct, frozen=True, kw_only=True):
-    """A message (``seq``) with what it asks for, in one transaction."""
+class _Given(Struct, frozen=True):
+    """A message with what it asks for, in one transaction."""
 
     connection: apsw.Connection
-    owner: str
-    conversation: str
-    seq: int
+    conversation: Conversation
+    message: StoredMessage
     asked_by: int  # the message (``seq``) that it completes, or 0
     found: Understood
     now: datetime
     language: Language
 
-    @classmethod
-    def of(
-        cls,
-        connection: apsw.Connection,
-        conversation: Conversation,
-        message: StoredMessage,
-        found: Understood,
-        now: datetime,
-    ) -> _Given:
-        return cls(
-            connection=connection,
-            owner=conversation.owner,
-            conversation=conversation.id,
-            seq=message.seq,
-            asked_by=0,
-            found=found,
-            now=now,
-            language=Language(in_vietnamese(message.text)),
-        )
+    @property
+    def owner(self) -> str:
+        return self.conversation.owner
 
     @property
     def today(self) -> date:
@@ -216,14 +199,14 @@ class _Given(Struct, frozen=True, kw_only=True):
         if task is None:
             return
         new_day = at.date().isoformat()
-        moved = {"title": title, "day": new_day, "message": self.seq, "updated_at": time.time()}
+        moved = {"title": title, "day": new_day, "message": self.message.seq, "updated_at": time.time()}
         save_task(self.connection, msgspec.structs.replace(task, **moved))
         plain = reminder.says.replace("{{", "{ {")  # not the result of a step
         line = msgspec.json.encode({"time": at.isoformat(timespec="seconds"), "text": plain}).decode()
         starter.start(self.connection, task.id, self.owner, [f"remind_at: {line}"], "model")
 
     def told_of_list(self, request: ListRequest) -> str:
-        seq = self.seq
+        seq = self.message.seq
         lacks = lacks_of_list(request, self.now)
         if lacks == "day":
             return self.language.asked("day", when=request.day)
@@ -286,7 +269,7 @@ class _Given(Struct, frozen=True, kw_only=True):
         question = language.asked(of_kind if lacks == "time" else lacks, when=reminder.time)
         if not reminder.text:
             return question
-        listed = next(iter(self.changed(self.seq)), None)
+        listed = next(iter(self.changed(self.message.seq)), None)
         if listed is None:
             return question
         day = language.of_day(listed.day, self.today)
@@ -321,8 +304,8 @@ class _Given(Struct, frozen=True, kw_only=True):
             title=title,
             day=day.isoformat(),
             created_at=time.time(),
-            conversation=self.conversation,
-            message=self.seq,
+            conversation=self.conversation.id,
+            message=self.message.seq,
             **fields,
         )
         with contextlib.suppress(InvalidRequestError):
@@ -337,7 +320,7 @@ class _Given(Struct, frozen=True, kw_only=True):
 
     def _end(self, task: Task, state: str) -> None:
         end_runs(self.connection, task.id, self.owner, time.time())
-        changes: dict[str, Any] = {"state": state, "message": self.seq, "updated_at": time.time()}
+        changes: dict[str, Any] = {"state": state, "message": self.message.seq, "updated_at": time.time()}
         save_task(self.connection, msgspec.structs.replace(task, **changes))
 
     def _day(self, request: ListRequest) -> date:

@@ -7,7 +7,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-_DAYS_VI = ("thứ hai", "thứ ba", "thứ tư", "thứ năm", "thứ sáu", "thứ bảy", "chủ nhật")
+from gateway.runs.planning.when import DAYS_VI
 
 Said = Literal[
     "on_list", "on_list_already", "not_put", "off_list", "done", "not_on_list", "several", "nothing_there", "is_there",
@@ -100,5 +100,5 @@ class Language(Struct, frozen=True):
     def _written(self, day: date, today: date) -> str:
         year = "" if day.year == today.year else f" {day.year}"
         if self.vietnamese:
-            return f"{_DAYS_VI[day.weekday()]} {day.day}/{day.month}{year.replace(' ', '/')}"
+            return f"{DAYS_VI[day.weekday()]} {day.day}/{day.month}{year.replace(' ', '/')}"
         return f"{day:%A} {day.day} {day:%B}{year}"

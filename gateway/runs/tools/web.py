@@ -9,8 +9,8 @@ from msgspec import Meta, Struct
 
 from gateway.base.errors import DeadlineError, HearthError, InvalidRequestError
 from gateway.runs.tool import Calling, Risk, RunTool, ToolOutput
-from gateway.wiki.remote.addresses import Rule, is_plain
-from gateway.wiki.remote.transport import PinnedTransport
+from gateway.wiki.remote.addresses import is_plain
+from gateway.wiki.remote.transport import pinned_client
 
 _MAX_BYTES = 1024 * 1024
 _SECONDS = 30.0
@@ -34,16 +34,10 @@ def web_tools(hosts: list[str]) -> list[RunTool]:
     async def http_get(calling: Calling, asked: HttpGetArgs) -> ToolOutput:
         """Fetch a text from an address of a host that the configuration allows."""
         url = _checked(asked.url, hosts)
-        rule = Rule(url.raw_host.decode("ascii"), private=False, meant=True, remedy=_REMEDY)
         headers = {"Accept-Encoding": "identity", "User-Agent": "hearth"}
         try:
             async with (
-                httpx2.AsyncClient(
-                    transport=PinnedTransport(rule, 1),
-                    timeout=_SECONDS,
-                    follow_redirects=False,
-                    trust_env=False,
-                ) as client,
+                pinned_client(url, _REMEDY, _SECONDS) as client,
                 client.stream("GET", url, headers=headers) as response,
             ):
                 return ToolOutput(await _text(response, asked.url))

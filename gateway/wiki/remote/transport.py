@@ -53,6 +53,12 @@ class PinnedTransport(httpx2.AsyncBaseTransport):
         await self._inner.aclose()
 
 
+def pinned_client(url: httpx2.URL, remedy: str, seconds: float) -> httpx2.AsyncClient:
+    """A client for one request at a time to the host of ``url``, which the configuration names, and to no other."""
+    rule = Rule(url.raw_host.decode("ascii"), private=False, meant=True, remedy=remedy)
+    return httpx2.AsyncClient(transport=PinnedTransport(rule, 1), timeout=seconds, trust_env=False)
+
+
 class CheckedTransport(httpx2.BaseTransport):
     """For a download that may be redirected to other hosts: resolves, checks and pins the host of each hop.
 
