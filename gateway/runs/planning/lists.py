@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from gateway.ask.text.words import any_case
 from gateway.runs.planning import list_words
-from gateway.runs.planning.reminders import WISH
+from gateway.runs.planning.reminders import POLITE_END, without_wish
 
 _DAY = any_case(rf"\b(?:(?:for|on|of) )?(?P<day>(?:{list_words.SOME_DAY})(?:,? \d{{4}})?)\b")
 _OF_YOU = any_case(r"(?!.*\bremind me\b).*\b(?:(?:do|did|have|are|were) you|your|you (?:complete|do|have))\b")
@@ -22,9 +22,6 @@ _PARTS = any_case(
 )
 _ITEMS = any_case(r"\s*,\s*(?:and |và )?|\s+(?:and|và|với|&)\s+")
 _FEW_WORDS = 3
-_POLITE = any_case(
-    r"(?:[\s,.!?]+(?:please|pls|plz|thanks|thank you|thx|for me|will you|nhé|nha|ạ|với|giùm|giúp))*[\s,.!?]*$"
-)
 _SENTENCES = re.compile(r"[;!?]|\.\s")
 _VAGUE = any_case(
     r"(?:it|that|this|them|these|those|something|some ?things?|one|"
@@ -88,13 +85,11 @@ def things_in(what: str, *, short: bool) -> list[str]:
 
 
 def _polite_only(text: str) -> str:
-    return _POLITE.sub("", " ".join(text.split()).strip())
+    return POLITE_END.sub("", " ".join(text.split()))
 
 
 def _bare(text: str) -> str:
-    said = _polite_only(text)
-    wish = WISH.match(said)
-    return said[wish.end() :] if wish and wish.end() < len(said) else said
+    return without_wish(_polite_only(text))
 
 
 def _request(plain: str, said: str) -> ListRequest | None:

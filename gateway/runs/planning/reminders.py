@@ -17,7 +17,7 @@ _MAKE = (
     r"initiate|turn|play|provide|request|enable)(?: (?:me|us|up|on|in|my|an?|the|another|brand|new|one|two|both))*\s+)?"
 )
 # Openings of a request.
-WISH = any_case(
+_WISH = any_case(
     r"(?:(?:hey|hi|hello|oh|btw|ok|okay|so|and|please|pls|plz|kindly|now|also|just|then|can (?:you|u)|could (?:you|u)|"
     r"would you(?: mind)?|will you|(?:can|could|may|shall) (?:i|we)|we (?:can|could|should|need to)|maybe|"
     r"go ahead and|let['’]?s|do me a favor(?: and)?|hurry up(?: and)?|how about|may i suggest|you need to|if you could|"
@@ -32,7 +32,7 @@ WISH = any_case(
     r"make sure(?: to| you)?(?= (?:set|remind|add|put|take|remove|my|the|an?)\b)|be sure to|"
     r"hãy|làm ơn|vui lòng|giúp (?:tôi|mình|em|anh|chị)|nhờ)\b[\s,]*)+"
 )
-_POLITE_END = any_case(
+POLITE_END = any_case(
     r"(?:[\s,.!?]+(?:please|pls|plz|thanks|thank you|thx|for me|will you|would you|can you|ok|okay|"
     r"(?<!from )(?:right )?now|"
     r"nhé|nha|ạ|với|(?:giùm|dùm|hộ|giúp)(?: (?:tôi|mình))?))*[\s.,!?\"]*$"
@@ -108,6 +108,12 @@ class Reminder(Struct, frozen=True, kw_only=True):
             return self.text
         name = _NAMES[self.kind][self.vietnamese]
         return f"{name}: {self.time.removeprefix('in ')}" if self.kind == "timer" else name
+
+
+def without_wish(said: str) -> str:
+    """A request without what people put before it."""
+    wish = _WISH.match(said)
+    return said[wish.end() :].strip() if wish and wish.end() < len(said) else said
 
 
 def in_one_language(text: str) -> str:
@@ -212,9 +218,8 @@ _MORNING = any_case(r"(?:.*\s)?(?:at\s+)?(?:[4-9]|1[01]|four|five|six|seven|eigh
 
 
 def _plain(text: str) -> str:
-    said = _PAST_HOUR.sub(_in_digits, _POLITE_END.sub("", " ".join(text.split()).strip(' "“”')))
-    wish = WISH.match(said)
-    return said[wish.end() :].strip() if wish and wish.end() < len(said) else said
+    said = POLITE_END.sub("", " ".join(text.split()).strip(' "“”'))
+    return without_wish(_PAST_HOUR.sub(_in_digits, said))
 
 
 def _in_digits(found: re.Match[str]) -> str:
