@@ -6,13 +6,13 @@ import hashlib
 import re
 import time
 from collections.abc import Callable, Sequence
+from typing import ClassVar
 
 from gateway.base.errors import ConfigurationError, PromptTooLongError
 from gateway.config.settings import EmbeddingSettings, ModelSettings, RerankSettings, Settings
 from gateway.inference.client import HostClient, wrong_reply
 from gateway.inference.counts import batches
-from gateway.inference.embedding import Embedder, Embeddings, TextKind
-from gateway.inference.interface import KeepAlive
+from gateway.inference.embedding import EmbedCall, Embedder, Embeddings, OptionalHost
 from gateway.inference.process.keepalive import Use
 from gateway.inference.process.link import HostLink
 from gateway.models.catalog import ResolvedModel, TaskPrompts
@@ -24,12 +24,48 @@ _SLOT = re.compile(r"\{(title|text)\}")
 OnEmbedded = Callable[[Lane, float, Embeddings], None]
 
 
-class HostEmbedder(HostClient, Embedder):
+class VectorHost(HostClient, OptionalHost):
+    """A model host whose model makes vectors of texts, or scores. ``resolve`` is called again at each start.
+
+    ``param`` and ``too_long`` make the error for a text that is too long, from its ``index`` in the call.
+    """
+
+    param: ClassVar[str]
+    too_long: ClassVar[str]
+
+    def __init__(
+        self,
+        resolve: Callable[[], ResolvedModel],
+        settings: ModelSettings,
+        *,
+        beside: Callable[[], Sequence[ResolvedModel]] = tuple,
+    ) -> None:
+        super().__init__(resolve, settings, beside=beside)
+        self.model = resolve()
+        self.name = self.model.name
+
+    async def embedded(self, link: HostLink, message: Embed, first: int, use: Use) -> Embedded:
+        """Embed one batch; ``first`` is the index of its first text in the call."""
+        try:
+            event = await self.answer(link, message, Embedded, use)
+        except PromptTooLongError as error:
+            details = {**error.details, "index": int(error.details.get("index", 0)) + first}
+            raise PromptTooLongError(
+                self.too_long.format(**details), param=self.param.format(**details), details=details
+            ) from None
+        if len(event.embeddings) != len(message.texts) + len(message.tokens):
+            raise wrong_reply(event)
+        return event
+
+
+class HostEmbedder(VectorHost, Embedder):
     """:class:`gateway.inference.embedding.Embedder` on a model host with an embedding model.
 
-    ``resolve`` returns the configured model; it is called again at each start. ``on_embedded`` gets the lane, the
-    seconds and the result of each successful call.
+    ``on_embedded`` gets the lane, the seconds and the result of each successful call.
     """
+
+    param = "input"
+    too_long = "text {index} has {tokens} tokens; the embedding model takes {limit}: send it in parts"
 
     def __init__(
         self,
@@ -42,8 +78,6 @@ class HostEmbedder(HostClient, Embedder):
         super().__init__(resolve, settings, beside=beside)
         self._resolve = resolve
         self._on_embedded = on_embedded
-        self.model = resolve()
-        self.name = self.model.name
 
     @property
     def identity(self) -> str:
@@ -55,61 +89,30 @@ class HostEmbedder(HostClient, Embedder):
         file = f"{model.path}\0{status.st_size}\0{status.st_mtime_ns}"
         return digest(f"{file}\0{model.dimensions}\0{model.prompts}")
 
-    async def embed(
-        self,
-        texts: Sequence[str | list[int]],
-        *,
-        kind: TextKind = "plain",
-        titles: Sequence[str] = (),
-        owner: str = "",
-        lane: Lane = "interactive",
-        dimensions: int | None = None,
-        keep_alive: KeepAlive = None,
-        request_id: str = "embed",
-    ) -> Embeddings:
+    async def embed(self, call: EmbedCall) -> Embeddings:
         started = time.monotonic()
-        with self._idle.begin(keep_alive) as use:
+        with self._idle.begin(call.keep_alive) as use:
             link = await self._supervisor.ensure_ready()
             prompts, ready = link.plan.model.prompts, link.ready.result()
-            titled = zip(texts, titles or [""] * len(texts), strict=True)
-            made_up = [prompted(prompts, kind, text, title) for text, title in titled]
-            width = dimensions or ready.dimensions
+            width = call.dimensions or ready.dimensions
             vectors: list[bytes] = []
             tokens: list[int] = []
             most = max(1, min(MAX_TEXTS, MAX_LINE_BYTES // (width * 4 * 4 // 3 + _BESIDES) - 1))
-            for batch in batches(made_up, most):
+            for batch in batches(prompted(prompts, call), most):
                 message = Embed(
-                    id=self.wire_id(request_id),
+                    id=self.wire_id(call.request_id),
                     texts=[each for each in batch if isinstance(each, str)],
                     tokens=[each for each in batch if not isinstance(each, str)],
-                    lane=lane,
-                    owner=owner,
-                    dimensions=dimensions,
+                    lane=call.lane,
+                    owner=call.owner,
+                    dimensions=call.dimensions,
                 )
-                answer = await self._embedded(link, message, len(vectors), len(batch), use)
+                answer = await self.embedded(link, message, len(vectors), use)
                 vectors += answer.embeddings
                 tokens += answer.tokens
         made = Embeddings(vectors, tokens, f"{ready.fingerprint}:{width}:{digest(str(prompts))[:8]}")
-        self._on_embedded(lane, time.monotonic() - started, made)
+        self._on_embedded(call.lane, time.monotonic() - started, made)
         return made
-
-    async def _embedded(
-        self, link: HostLink, message: Embed, first: int, expected: int, use: Use
-    ) -> Embedded:
-        """Embed one batch; ``first`` is the index of its first text in the call."""
-        try:
-            event = await self.answer(link, message, Embedded, use)
-        except PromptTooLongError as error:
-            index = int(error.details.get("index", 0)) + first
-            raise PromptTooLongError(
-                f"text {index} has {error.details.get('tokens')} tokens; the embedding model takes "
-                f"{error.details.get('limit')}: send it in parts",
-                param="input",
-                details={**error.details, "index": index},
-            ) from None
-        if len(event.embeddings) != expected:
-            raise wrong_reply(event)
-        return event
 
 
 def host_settings(settings: Settings, section: EmbeddingSettings | RerankSettings) -> ModelSettings:
@@ -122,13 +125,20 @@ def host_settings(settings: Settings, section: EmbeddingSettings | RerankSetting
     )
 
 
-def prompted(prompts: TaskPrompts, kind: TextKind, text: str | list[int], title: str) -> str | list[int]:
-    """Insert the text into its task's prompt. Braces in text and title are not placeholders."""
-    if kind == "plain" or not isinstance(text, str):
-        return text
-    values = {"text": text, "title": title or prompts.untitled}
-    pattern = prompts.query if kind == "query" else prompts.document
-    return _SLOT.sub(lambda slot: values[slot[1]], pattern).strip()
+def prompted(prompts: TaskPrompts, call: EmbedCall) -> list[str | list[int]]:
+    """Insert each text into its task's prompt. Braces in texts and titles are not placeholders."""
+    if call.kind == "plain":
+        return [*call.texts]
+    pattern = prompts.query if call.kind == "query" else prompts.document
+
+    def filled(text: str | list[int], title: str) -> str | list[int]:
+        values = {"text": text, "title": title or prompts.untitled}
+        return (
+            _SLOT.sub(lambda slot: str(values[slot[1]]), pattern).strip() if isinstance(text, str) else text
+        )
+
+    titles = call.titles or [""] * len(call.texts)
+    return [filled(text, title) for text, title in zip(call.texts, titles, strict=True)]
 
 
 def digest(text: str) -> str:

@@ -35,6 +35,23 @@ class Embeddings(Struct, frozen=True):
         return [to_floats(vector) for vector in self.vectors]
 
 
+class EmbedCall(Struct, frozen=True):
+    """Texts to embed, any number of them. Token IDs are embedded as they are.
+
+    Documents may have ``titles``, one per text, "" for none. ``dimensions`` truncates the vectors and normalizes them
+    again, for models with Matryoshka training.
+    """
+
+    texts: Sequence[str | list[int]]
+    kind: TextKind = "plain"
+    titles: Sequence[str] = ()
+    owner: str = ""
+    lane: Lane = "interactive"
+    dimensions: int | None = None
+    keep_alive: KeepAlive = None
+    request_id: str = "embed"
+
+
 class OptionalHost:
     """The host of an optional model. These methods are those of an installation without it; a host overrides all."""
 
@@ -74,24 +91,12 @@ class Embedder(OptionalHost):
         """Changes whenever vectors may change. Reads the model file's metadata; does not start the host."""
         return ""
 
-    async def embed(
-        self,
-        texts: Sequence[str | list[int]],
-        *,
-        kind: TextKind = "plain",
-        titles: Sequence[str] = (),
-        owner: str = "",
-        lane: Lane = "interactive",
-        dimensions: int | None = None,
-        keep_alive: KeepAlive = None,
-        request_id: str = "embed",
-    ) -> Embeddings:
-        """Embed any number of texts; starts the host when needed. Cancelling the caller cancels the work.
+    async def embed(self, call: EmbedCall) -> Embeddings:
+        """Embed the texts; starts the host when needed. Cancelling the caller cancels the work.
 
-        Token IDs are embedded as they are. Documents may have ``titles``, one per text, "" for none. ``dimensions``
-        truncates the vectors and normalizes them again, for models with Matryoshka training. Raises PromptTooLongError
-        (``details`` has ``index``, ``tokens`` and ``limit``), InvalidRequestError (``dimensions``, an empty text),
-        ModelUnavailableError, OverloadedError, and NotFoundError without a configured model.
+        Raises PromptTooLongError (``details`` has ``index``, ``tokens`` and ``limit``), InvalidRequestError
+        (``dimensions``, an empty text), ModelUnavailableError, OverloadedError, and NotFoundError without a configured
+        model.
         """
         raise NotFoundError(
             "no embedding model is configured: run `hearth pull embeddinggemma`, set `embedding.model` to "

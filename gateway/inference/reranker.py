@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from msgspec import Struct
 
-from gateway.base.errors import NotFoundError, PromptTooLongError
-from gateway.config.settings import ModelSettings
-from gateway.inference.client import HostClient, wrong_reply
+from gateway.base.errors import NotFoundError
 from gateway.inference.counts import batches
+from gateway.inference.embedder import VectorHost
 from gateway.inference.embedding import OptionalHost
 from gateway.inference.interface import KeepAlive
-from gateway.models.catalog import ResolvedModel
-from model_host.protocol import MAX_TEXTS, Embed, Embedded, Lane
+from model_host.protocol import MAX_TEXTS, Embed, Lane
 
 
 class Scores(Struct, frozen=True):
@@ -25,24 +23,25 @@ class Scores(Struct, frozen=True):
     tokens: list[int]
 
 
+class RerankCall(Struct, frozen=True):
+    """Documents to score by how well they answer the query. Only the first ``max_tokens`` of each one are read."""
+
+    query: str
+    documents: Sequence[str]
+    max_tokens: int | None = None
+    owner: str = ""
+    lane: Lane = "interactive"
+    keep_alive: KeepAlive = None
+    request_id: str = "rerank"
+
+
 class Reranker(OptionalHost):
     """A reranker; an instance of this class itself stands for none."""
 
-    async def rerank(
-        self,
-        query: str,
-        documents: Sequence[str],
-        *,
-        max_tokens: int | None = None,
-        owner: str = "",
-        lane: Lane = "interactive",
-        keep_alive: KeepAlive = None,
-        request_id: str = "rerank",
-    ) -> Scores:
-        """Score documents by how well they answer the query; starts the host when needed.
+    async def rerank(self, call: RerankCall) -> Scores:
+        """Score the documents; starts the host when needed. Cancelling the caller cancels the work.
 
-        Only the first ``max_tokens`` of each document are read. Cancelling the caller cancels the work. Raises
-        PromptTooLongError (``details`` has ``index``, ``tokens`` and ``limit``), ModelUnavailableError,
+        Raises PromptTooLongError (``details`` has ``index``, ``tokens`` and ``limit``), ModelUnavailableError,
         OverloadedError, and NotFoundError without a configured reranker.
         """
         raise NotFoundError(
@@ -53,50 +52,30 @@ class Reranker(OptionalHost):
         )
 
 
-class HostReranker(HostClient, Reranker):
-    """:class:`Reranker` on a model host with a cross encoder. ``resolve`` is called again at each start."""
+class HostReranker(VectorHost, Reranker):
+    """:class:`Reranker` on a model host with a cross encoder."""
 
-    def __init__(
-        self,
-        resolve: Callable[[], ResolvedModel],
-        settings: ModelSettings,
-        *,
-        beside: Callable[[], Sequence[ResolvedModel]] = tuple,
-    ) -> None:
-        super().__init__(resolve, settings, beside=beside)
-        self.model = resolve()
-        self.name = self.model.name
+    param = "documents[{index}]"
+    too_long = (
+        "`documents[{index}]` and `query` have {tokens} tokens; the reranker takes {limit}: send shorter ones, or set "
+        "`max_tokens_per_doc`"
+    )
 
-    async def rerank(
-        self,
-        query: str,
-        documents: Sequence[str],
-        *,
-        max_tokens: int | None = None,
-        owner: str = "",
-        lane: Lane = "interactive",
-        keep_alive: KeepAlive = None,
-        request_id: str = "rerank",
-    ) -> Scores:
+    async def rerank(self, call: RerankCall) -> Scores:
         scores: list[float] = []
         tokens: list[int] = []
-        with self._idle.begin(keep_alive) as use:
+        with self._idle.begin(call.keep_alive) as use:
             link = await self._supervisor.ensure_ready()
-            for batch in batches(documents, MAX_TEXTS):
+            for batch in batches(call.documents, MAX_TEXTS):
                 message = Embed(
-                    id=self.wire_id(request_id),
+                    id=self.wire_id(call.request_id),
                     texts=batch,
-                    query=query,
-                    max_tokens=max_tokens,
-                    lane=lane,
-                    owner=owner,
+                    query=call.query,
+                    max_tokens=call.max_tokens,
+                    lane=call.lane,
+                    owner=call.owner,
                 )
-                try:
-                    answer = await self.answer(link, message, Embedded, use)
-                except PromptTooLongError as error:
-                    raise _too_long(error, len(scores)) from None
-                if len(answer.embeddings) != len(batch):
-                    raise wrong_reply(answer)
+                answer = await self.embedded(link, message, len(scores), use)
                 scores += [
                     logistic(number) for each in answer.embeddings for number in struct.unpack("<f", each)
                 ]
@@ -107,17 +86,6 @@ class HostReranker(HostClient, Reranker):
 def outline_scores(scores: Sequence[float]) -> str:
     """Describe scores for the request log, one per line."""
     return "\n".join(f"{score:.3f}" for score in scores)
-
-
-def _too_long(error: PromptTooLongError, first: int) -> PromptTooLongError:
-    """Make the caller's error; ``first`` is the index of the batch's first document."""
-    index = int(error.details.get("index", 0)) + first
-    return PromptTooLongError(
-        f"`documents[{index}]` and `query` have {error.details.get('tokens')} tokens; the reranker takes "
-        f"{error.details.get('limit')}: send shorter ones, or set `max_tokens_per_doc`",
-        param=f"documents[{index}]",
-        details={**error.details, "index": index},
-    )
 
 
 def logistic(number: float) -> float:

@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from gateway.base.errors import HearthError, InvalidRequestError, ModelUnavailableError, PromptTooLongError
 from gateway.base.supervised import Supervised, Supervision
-from gateway.inference.embedding import Embedder, Embeddings
+from gateway.inference.embedding import EmbedCall, Embedder, Embeddings
 from gateway.store.db import Database
 from gateway.store.vectors import Space, get_space, use_space
 from gateway.vectors.source import Count, Document, DocumentSource, EmbeddedText, Vectors
@@ -173,7 +173,7 @@ class Indexer:
         return await self._embed(parts)
 
     async def _embed(self, parts: list[EmbeddedText]) -> Embeddings:
-        return await self._embedder.embed(
+        call = EmbedCall(
             [part.text for part in parts],
             kind="document",
             titles=[part.title for part in parts],
@@ -181,6 +181,7 @@ class Indexer:
             dimensions=self._dimensions,
             request_id="index",
         )
+        return await self._embedder.embed(call)
 
     async def _count(self) -> None:
         self._counts = await self._database.read(

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from gateway.base.aio import stop
 from gateway.base.errors import HearthError, ModelUnavailableError
-from gateway.inference.embedding import Embedder, Embeddings
+from gateway.inference.embedding import EmbedCall, Embedder, Embeddings
 
 log = structlog.get_logger(__name__)
 
@@ -83,7 +83,7 @@ class Queries:
     async def _in_time(self, text: str, owner: str) -> Embeddings:
         if len(self._late) >= _MAX_LATE:
             raise ModelUnavailableError("the embedding model is too slow for the searches that wait for it")
-        work = self._embedder.embed(
+        call = EmbedCall(
             [text],
             kind="query",
             lane="retrieval",
@@ -91,7 +91,7 @@ class Queries:
             dimensions=self._dimensions,
             request_id="query",
         )
-        task = asyncio.create_task(work)
+        task = asyncio.create_task(self._embedder.embed(call))
         try:
             await asyncio.wait({task}, timeout=self._timeout)
         except asyncio.CancelledError:

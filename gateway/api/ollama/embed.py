@@ -13,7 +13,7 @@ from gateway.api.openai.models import check_embedding_model
 from gateway.api.parsing.fields import parse_keep_alive, read_body
 from gateway.api.recording.requests import logged_embedding
 from gateway.api.services import ApiRequest
-from gateway.inference.embedding import Embeddings
+from gateway.inference.embedding import EmbedCall, Embeddings
 
 
 class EmbedReply(Struct, frozen=True, kw_only=True):
@@ -50,10 +50,15 @@ async def embeddings(request: ApiRequest) -> OldEmbedReply:
 
 
 async def _embed(request: ApiRequest, body: EmbedBody | EmbeddingsBody, texts: list[str]) -> Embeddings:
-    keep_alive = parse_keep_alive(body.keep_alive)
     check_embedding_model(request.services, body.model.removesuffix(LATEST))
-    dimensions = body.dimensions if isinstance(body, EmbedBody) else None
-    return await logged_embedding(request, texts, dimensions=dimensions, keep_alive=keep_alive)
+    call = EmbedCall(
+        texts,
+        owner=request.owner,
+        dimensions=body.dimensions if isinstance(body, EmbedBody) else None,
+        keep_alive=parse_keep_alive(body.keep_alive),
+        request_id=request.id,
+    )
+    return await logged_embedding(request, call)
 
 
 ENDPOINTS = (

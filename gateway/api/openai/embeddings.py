@@ -12,6 +12,7 @@ from gateway.api.openai.models import DEFAULT, check_embedding_model
 from gateway.api.parsing.fields import Body, invalid, parse_keep_alive, read_body
 from gateway.api.recording.requests import logged_embedding
 from gateway.api.services import ApiRequest
+from gateway.inference.embedding import EmbedCall
 from model_host.protocol import TokenId
 
 # OpenAI's limit.
@@ -86,14 +87,15 @@ async def embeddings(request: ApiRequest) -> EmbeddingsReply:
     services = request.services
     body = await read_body(request, EmbeddingsRequest)
     check_embedding_model(services, body.model)
-    made = await logged_embedding(
-        request,
+    call = EmbedCall(
         body.texts,
         kind=body.task or "plain",
+        owner=request.owner,
         dimensions=body.dimensions,
         keep_alive=parse_keep_alive(body.keep_alive),
-        user=body.user,
+        request_id=request.id,
     )
+    made = await logged_embedding(request, call, body.user)
     vectors: list[list[float] | str] = [*made.floats()]
     if body.encoding_format == "base64":
         vectors = [base64.b64encode(vector).decode() for vector in made.vectors]

@@ -12,6 +12,7 @@ from gateway.api.openai.models import DEFAULT, check_reranker
 from gateway.api.parsing.fields import Body, User, invalid, parse_keep_alive, read_body
 from gateway.api.recording.requests import logged_rerank
 from gateway.api.services import ApiRequest
+from gateway.inference.reranker import RerankCall
 
 MAX_DOCUMENTS = 1000
 
@@ -91,14 +92,15 @@ async def rerank(request: ApiRequest) -> RerankReply:
     body = await read_body(request, RerankRequest)
     check_reranker(services, body.model)
     texts = body.texts
-    made = await logged_rerank(
-        request,
+    call = RerankCall(
         body.query,
         texts,
         max_tokens=body.max_tokens_per_doc,
+        owner=request.owner,
         keep_alive=parse_keep_alive(body.keep_alive),
-        user=body.user,
+        request_id=request.id,
     )
+    made = await logged_rerank(request, call, body.user)
     best = sorted(range(len(texts)), key=lambda index: -made.scores[index])[: body.top_n]
     total = sum(made.tokens)
     return RerankReply(

@@ -15,9 +15,9 @@ from gateway.api.services import ApiRequest, Services
 from gateway.api.streaming.streams import until_disconnect
 from gateway.base.aio import finish, stop
 from gateway.base.errors import CLIENT_GONE, HearthError
-from gateway.inference.embedding import Embeddings, TextKind, outline
-from gateway.inference.interface import GenerateCall, GenerationEvent, KeepAlive
-from gateway.inference.reranker import Scores, outline_scores
+from gateway.inference.embedding import EmbedCall, Embeddings, outline
+from gateway.inference.interface import GenerateCall, GenerationEvent
+from gateway.inference.reranker import RerankCall, Scores, outline_scores
 from gateway.store.request_log import GenerationRecord, Kind, RequestRecord
 from gateway.telemetry.generations import GenerationRecorder
 
@@ -128,69 +128,44 @@ async def _merged(sources: Sequence[Source]) -> AsyncGenerator[tuple[int, Genera
         await stop(tasks)
 
 
-async def logged_embedding(
-    request: ApiRequest,
-    texts: Sequence[str | list[int]],
-    *,
-    kind: TextKind = "plain",
-    dimensions: int | None,
-    keep_alive: KeepAlive,
-    user: str | None = None,
-) -> Embeddings:
-    """The vectors of ``texts``; the request is recorded, however it ends."""
+async def logged_embedding(request: ApiRequest, call: EmbedCall, user: str | None = None) -> Embeddings:
+    """The vectors of the texts; the request is recorded, however it ends."""
     embedding = request.services.embedding
-    work = embedding.embed(
-        texts,
-        kind=kind,
-        owner=request.owner,
-        dimensions=dimensions,
-        keep_alive=keep_alive,
-        request_id=request.id,
-    )
-    shape = {"dimensions": dimensions, "task": kind if kind != "plain" else None}
-    call = GenerationRecord(
+    shape = {"dimensions": call.dimensions, "task": call.kind if call.kind != "plain" else None}
+    record = GenerationRecord(
         step="embed",
         output="",
-        messages=[_as_message(text) for text in texts],
+        messages=[_as_message(text) for text in call.texts],
         obeyed={name: value for name, value in shape.items() if value},
     )
-    details = {"texts": len(texts)}
+    work, details = embedding.embed(call), {"texts": len(call.texts)}
     return await _logged(
-        request, work, call, lambda made: outline(made.floats()), "embed", embedding.name, user, details
+        request, work, record, lambda made: outline(made.floats()), "embed", embedding.name, user, details
     )
 
 
-async def logged_rerank(
-    request: ApiRequest,
-    query: str,
-    documents: Sequence[str],
-    *,
-    max_tokens: int | None,
-    keep_alive: KeepAlive,
-    user: str | None = None,
-) -> Scores:
-    """The scores of ``documents``; the request is recorded, however it ends."""
+async def logged_rerank(request: ApiRequest, call: RerankCall, user: str | None) -> Scores:
+    """The scores of the documents; the request is recorded, however it ends."""
     reranker = request.services.reranker
-    work = reranker.rerank(
-        query,
-        documents,
-        max_tokens=max_tokens,
-        owner=request.owner,
-        keep_alive=keep_alive,
-        request_id=request.id,
-    )
-    call = GenerationRecord(
+    record = GenerationRecord(
         step="rerank",
         output="",
         messages=[
-            {"role": "query", "content": query},
-            *({"role": "document", "content": text} for text in documents),
+            {"role": "query", "content": call.query},
+            *({"role": "document", "content": text} for text in call.documents),
         ],
-        obeyed={"max_tokens_per_doc": max_tokens} if max_tokens else {},
+        obeyed={"max_tokens_per_doc": call.max_tokens} if call.max_tokens else {},
     )
-    details = {"documents": len(documents)}
+    work, details = reranker.rerank(call), {"documents": len(call.documents)}
     return await _logged(
-        request, work, call, lambda made: outline_scores(made.scores), "rerank", reranker.name, user, details
+        request,
+        work,
+        record,
+        lambda made: outline_scores(made.scores),
+        "rerank",
+        reranker.name,
+        user,
+        details,
     )
 
 

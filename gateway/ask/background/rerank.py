@@ -9,7 +9,7 @@ from gateway.ask.background.draft import PageDraft, heading_text
 from gateway.ask.background.rank import Ranked
 from gateway.ask.journal import Journal
 from gateway.base.errors import HearthError, PromptTooLongError
-from gateway.inference.reranker import Reranker
+from gateway.inference.reranker import RerankCall, Reranker
 
 _MOST = 32  # passages
 _AT_ONCE = 8
@@ -34,7 +34,7 @@ async def rerank(
         try:
             async with asyncio.timeout(_SHARE * target or None):
                 for at in range(0, min(len(ranked), _MOST), _AT_ONCE):
-                    made = await reranker.rerank(
+                    call = RerankCall(
                         journal.question,
                         [_text(drafts, each) for each in ranked[at : min(at + _AT_ONCE, _MOST)]],
                         max_tokens=_PASSAGE_TOKENS,
@@ -42,7 +42,7 @@ async def rerank(
                         lane="retrieval",
                         request_id=journal.call.id,
                     )
-                    scores += made.scores
+                    scores += (await reranker.rerank(call)).scores
         except TimeoutError:
             done = f"{len(scores)} of {min(len(ranked), _MOST)} passages were scored in {_SHARE * target:g} s"
             journal.skip("the reranker", done)

@@ -7,7 +7,7 @@ import asyncio
 import math
 import sys
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from contextlib import nullcontext
 from itertools import groupby
 from typing import Any, TypeVar
@@ -17,9 +17,9 @@ from msgspec import Struct
 from gateway.config.settings import Settings
 from gateway.inference.counts import batches
 from gateway.inference.embedder import OnEmbedded, digest, prompted
-from gateway.inference.embedding import Embedder, Embeddings, OptionalHost, TextKind
-from gateway.inference.interface import HostHealth, KeepAlive
-from gateway.inference.reranker import Reranker, Scores, logistic
+from gateway.inference.embedding import EmbedCall, Embedder, Embeddings, OptionalHost
+from gateway.inference.interface import HostHealth
+from gateway.inference.reranker import RerankCall, Reranker, Scores, logistic
 from gateway.inference.upstream.abilities import listed_model
 from gateway.inference.upstream.connection import Connection
 from gateway.inference.upstream.failures import malformed
@@ -93,38 +93,25 @@ class UpstreamEmbedder(_Remote, Embedder):
     def identity(self) -> str:
         return digest(f"upstream\0{self.name}\0{self.model and self.model.dimensions}\0{self._prompts}")
 
-    async def embed(
-        self,
-        texts: Sequence[str | list[int]],
-        *,
-        kind: TextKind = "plain",
-        titles: Sequence[str] = (),
-        owner: str = "",
-        lane: Lane = "interactive",
-        dimensions: int | None = None,
-        keep_alive: KeepAlive = None,
-        request_id: str = "embed",
-    ) -> Embeddings:
+    async def embed(self, call: EmbedCall) -> Embeddings:
         """See :meth:`Embedder.embed`. Servers report tokens by request, of which each text gets an even share."""
         started = time.monotonic()
-        titled = zip(texts, titles or [""] * len(texts), strict=True)
-        inputs = [prompted(self._prompts, kind, text, title) for text, title in titled]
         vectors: list[bytes] = []
         tokens: list[int] = []
         width = 0
-        for _, alike in groupby(inputs, type):  # a request has either texts or tokens
+        for _, alike in groupby(prompted(self._prompts, call), type):  # a request has either texts or tokens
             for batch in batches(list(alike), _TEXTS):
 
                 async def ask(server: Connection, _: VectorAbilities, batch: Any = batch) -> tuple[Any, int]:
                     return await _vectors(server, self._name, batch)
 
-                (made, used), able = await self._ask(lane, ask)
-                width = dimensions or able.dimensions
+                (made, used), able = await self._ask(call.lane, ask)
+                width = call.dimensions or able.dimensions
                 vectors += [_scaled(vector[:width]) for vector in made]
                 tokens += [used // len(made) + (number < used % len(made)) for number in range(len(made))]
         space = f"{digest(f'upstream{self.name}')}:{width}:{digest(str(self._prompts))[:8]}"
         found = Embeddings(vectors, tokens, space)
-        self._on_embedded(lane, time.monotonic() - started, found)
+        self._on_embedded(call.lane, time.monotonic() - started, found)
         return found
 
     async def _dimensions(self, server: Connection) -> int:
@@ -139,33 +126,24 @@ class UpstreamReranker(_Remote, Reranker):
         model = upstream_model(settings.rerank.model, "rerank", settings.rerank.context)
         super().__init__(settings, settings.upstream.rerank_urls, model)
 
-    async def rerank(
-        self,
-        query: str,
-        documents: Sequence[str],
-        *,
-        max_tokens: int | None = None,
-        owner: str = "",
-        lane: Lane = "interactive",
-        keep_alive: KeepAlive = None,
-        request_id: str = "rerank",
-    ) -> Scores:
+    async def rerank(self, call: RerankCall) -> Scores:
         """See :meth:`Reranker.rerank`. Other servers than hearth get ``max_tokens`` times four characters."""
+        most = call.max_tokens
 
         async def ask(server: Connection, able: VectorAbilities) -> tuple[list[float], int]:
-            sent = list(documents)
-            body: dict[str, Any] = {"model": self.name, "query": query}
-            if max_tokens is not None and able.program == "hearth":
-                body["max_tokens_per_doc"] = max_tokens
-            elif max_tokens is not None:
-                sent = [text[: _TOKEN_CHARACTERS * max_tokens] for text in sent]
+            sent = list(call.documents)
+            body: dict[str, Any] = {"model": self.name, "query": call.query}
+            if most is not None and able.program == "hearth":
+                body["max_tokens_per_doc"] = most
+            elif most is not None:
+                sent = [text[: _TOKEN_CHARACTERS * most] for text in sent]
             reply = await server.post("/v1/rerank", body | {"documents": sent})
             scores = {int(each["index"]): float(each["relevance_score"]) for each in reply["results"]}
             used = int((reply.get("usage") or {}).get("total_tokens") or 0)
-            ranked = [scores[index] for index in range(len(documents))]
+            ranked = [scores[index] for index in range(len(call.documents))]
             return [logistic(score) for score in ranked] if able.program == "llamacpp" else ranked, used
 
-        (scores, used), _ = await self._ask(lane, ask)
+        (scores, used), _ = await self._ask(call.lane, ask)
         count = len(scores)
         return Scores(scores, [used // count + (number < used % count) for number in range(count)])
 

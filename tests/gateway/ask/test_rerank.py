@@ -13,7 +13,7 @@ from gateway.ask.background.rerank import rerank
 from gateway.ask.journal import Journal
 from gateway.ask.types import AskCall
 from gateway.config.settings import ModelSettings
-from gateway.inference.reranker import HostReranker, Reranker
+from gateway.inference.reranker import HostReranker, RerankCall, Reranker
 from gateway.models.catalog import ResolvedModel
 from tests.gateway.ask.helpers import BEFUNGE, PIET, page
 
@@ -50,7 +50,7 @@ async def test_passages_come_in_the_order_of_their_scores(reranker: HostReranker
         (1, 1): f"Piet\nName\n{PIET[1][1]}",
     }
     assert sorted(places(ranked)) == sorted(texts)
-    scores = (await reranker.rerank(QUESTION, list(texts.values()))).scores
+    scores = (await reranker.rerank(RerankCall(QUESTION, list(texts.values())))).scores
     expected = dict(zip(texts, scores, strict=True))
     assert places(found) == sorted(texts, key=lambda place: -expected[place])
     assert [each.score for each in found] == pytest.approx(sorted(scores, reverse=True), abs=1e-3)

@@ -78,7 +78,7 @@ async def test_owners_never_meet(memory: Memory) -> None:
     assert {each.owner for each in mine} == {"ann"}
     assert {each.owner for each in theirs} == {"bob"}
     assert await memory.recall.search("eve", OWN, "two cats in Huế", 10) == []
-    owners = {options["owner"] for _, options in memory.embedder.calls if options["kind"] == "query"}
+    owners = {call.owner for call in memory.embedder.calls if call.kind == "query"}
     assert owners == {"ann"}, "one text has one vector for all owners"
 
 

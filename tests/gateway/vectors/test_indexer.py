@@ -9,7 +9,7 @@ import pytest
 
 from gateway.base import supervised
 from gateway.base.errors import HearthError, InvalidRequestError, ModelUnavailableError
-from gateway.inference.embedding import Embeddings
+from gateway.inference.embedding import EmbedCall, Embeddings
 from gateway.store.db import Database
 from gateway.store.vectors import Space, get_space
 from gateway.vectors import indexer as module
@@ -28,7 +28,7 @@ async def test_everything_gets_its_vectors_once(make_indexer: MakeIndexer, embed
     assert source.made[7].vectors == [vector_of(f" text 7 {part}") for part in range(3)]
     assert source.made[7].marks == [0, 1, 2]
     assert sorted(embedder.embedded) == sorted(text for texts in source.texts.values() for text in texts)
-    assert {options["lane"] for _, options in embedder.calls} == {"background"}
+    assert {call.lane for call in embedder.calls} == {"background"}
     assert indexer.health().counts == {"listed": Count(50, 0, 50)}
     assert (indexer.health().state, indexer.health().problem) == ("idle", None)
 
@@ -182,7 +182,7 @@ async def test_a_model_that_changes_within_a_group_starts_it_over() -> None:
     async def embed(parts: list[EmbeddedText]) -> Embeddings:
         if len(embedder.calls) == 1:
             embedder.space, embedder.width = "other", 64
-        return await embedder.embed([part.text for part in parts])
+        return await embedder.embed(EmbedCall([part.text for part in parts]))
 
     texts = ["a", *["b"] * 20]
     group = Group([Document(1, [EmbeddedText(text) for text in texts], None)], embed)

@@ -39,13 +39,8 @@ async def test_a_query_is_asked_once(queries: Queries, embedder: WordEmbedder, s
     assert (first.vector, first.space) == (vector_of(" red car"), "words:128")
     assert await queries.vector("red car", "bob") == first
     assert len(embedder.calls) == 1
-    options = embedder.calls[0][1]
-    assert (options["kind"], options["lane"], options["owner"], options["dimensions"]) == (
-        "query",
-        "retrieval",
-        "alice",
-        128,
-    )
+    call = embedder.calls[0]
+    assert (call.kind, call.lane, call.owner, call.dimensions) == ("query", "retrieval", "alice", 128)
     queries.stale()
     assert (stale.told, await queries.vector("red car")) == (1, first)
     assert len(embedder.calls) == 2

@@ -7,12 +7,10 @@ import asyncio
 import math
 import re
 import zlib
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from gateway.base.errors import HearthError, PromptTooLongError
-from gateway.inference.embedding import Embedder, Embeddings
+from gateway.inference.embedding import EmbedCall, Embedder, Embeddings
 from gateway.models.catalog import ResolvedModel
 from gateway.store.db import Database
 from gateway.vectors.indexer import Indexer
@@ -46,23 +44,23 @@ class WordEmbedder(Embedder):
         self.width = WIDTH
         self.error: Exception | None = None
         self.gate: asyncio.Event | None = None
-        self.calls: list[tuple[list[str], dict[str, Any]]] = []
+        self.calls: list[EmbedCall] = []
         self._most_words = most_words
         self._poison = poison
 
     @property
     def embedded(self) -> list[str]:
         """Every text that was asked for."""
-        return [text for texts, _ in self.calls for text in texts]
+        return [text for call in self.calls for text in call.texts if isinstance(text, str)]
 
-    async def embed(self, texts: Sequence[str | list[int]], **options: Any) -> Embeddings:
-        plain = [text for text in texts if isinstance(text, str)]
-        self.calls.append((plain, options))
+    async def embed(self, call: EmbedCall) -> Embeddings:
+        plain = [text for text in call.texts if isinstance(text, str)]
+        self.calls.append(call)
         if self.gate is not None:
             await self.gate.wait()
         if self.error is not None:
             raise self.error
-        titles = options.get("titles") or [""] * len(plain)
+        titles = call.titles or [""] * len(plain)
         whole = [f"{title} {text}" for title, text in zip(titles, plain, strict=True)]
         for index, text in enumerate(whole):
             if self._poison in text:

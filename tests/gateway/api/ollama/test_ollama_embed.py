@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import array
 import dataclasses
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx2
@@ -13,7 +13,7 @@ import pytest
 
 from gateway.base.errors import PromptTooLongError
 from gateway.config.settings import Settings
-from gateway.inference.embedding import Embedder, Embeddings
+from gateway.inference.embedding import EmbedCall, Embedder, Embeddings
 from gateway.server.app import create_app
 from tests.gateway.api.conftest import Client, LiveServer
 from tests.gateway.api.scripted import ScriptedInference
@@ -25,14 +25,14 @@ class ScriptedEmbedder(Embedder):
     name = "words"
 
     def __init__(self) -> None:
-        self.asked: list[tuple[list[str], dict[str, Any]]] = []
+        self.asked: list[EmbedCall] = []
 
-    async def embed(self, texts: Sequence[str], **options: Any) -> Embeddings:  # type: ignore[override]
-        self.asked.append((list(texts), options))
-        counts = [len(text.split()) for text in texts]
+    async def embed(self, call: EmbedCall) -> Embeddings:
+        self.asked.append(call)
+        counts = [len(str(text).split()) for text in call.texts]
         if max(counts, default=0) > 3:
             raise PromptTooLongError("text 1 has 4 tokens, 3 fit", param="input")
-        width = options["dimensions"] or 2
+        width = call.dimensions or 2
         vectors = [array.array("f", [count, *[0.0] * (width - 1)]).tobytes() for count in counts]
         return Embeddings(vectors, counts, "words")
 
@@ -63,8 +63,8 @@ async def test_one_text_and_many(client: Client, embedder: ScriptedEmbedder) -> 
     assert one.json()["embeddings"] == [[1.0, 0.0, 0.0]]
     old = await client.post("/api/embeddings", json={"model": "words", "prompt": "a b c"})
     assert old.json() == {"embedding": [3.0, 0.0]}
-    assert [texts for texts, _ in embedder.asked] == [["a b", "c"], ["a"], ["a b c"]]
-    assert (embedder.asked[0][1]["keep_alive"], embedder.asked[0][1]["owner"]) == (300.0, "local")
+    assert [call.texts for call in embedder.asked] == [["a b", "c"], ["a"], ["a b c"]]
+    assert (embedder.asked[0].keep_alive, embedder.asked[0].owner) == (300.0, "local")
 
 
 @pytest.mark.parametrize(
