@@ -88,21 +88,11 @@ def install_one(python: Path, lock: Path, name: str, *options: str) -> Iterator[
     """Install a package of the lock, checked by its hash; yields pip's output."""
     only = LOG.with_name(f"{name}.lock")
     only.write_text(requirement(lock, name), encoding="utf-8")
-    command = [
-        str(python),
-        "-m",
-        "pip",
-        "install",
-        "--no-deps",
-        "--require-hashes",
-        *options,
-        "-r",
-        str(only),
-    ]
+    command = [str(python), "-m", "pip", "install", "--no-deps", "--require-hashes", *options]
     flags = f"{os.environ.get('CXXFLAGS', '')} -include {shlex.quote(str(AMX_TILES))}".lstrip()
     cmake = os.environ.get("CMAKE_ARGS") or BUILD_OPTIONS
     cmake += f" {shlex.quote(f'-DCMAKE_PROJECT_llama_cpp_INCLUDE={MORE_OPTIONS}')}"
-    return output_of(command, {"CMAKE_ARGS": cmake, "CXXFLAGS": flags})
+    return output_of([*command, "-r", str(only)], {"CMAKE_ARGS": cmake, "CXXFLAGS": flags})
 
 
 def install_llama(python: Path, lock: Path) -> None:

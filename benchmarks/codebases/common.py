@@ -20,20 +20,8 @@ def fetched(package: str, scratch: Path, *, source: bool = True) -> Path:
     """The unpacked source distribution of a package, or its wheel; pip downloads it."""
     folder = scratch / package
     kind = "--no-binary" if source else "--only-binary"
-    command = (
-        sys.executable,
-        "-m",
-        "pip",
-        "download",
-        "-q",
-        "--no-deps",
-        kind,
-        ":all:",
-        "-d",
-        folder,
-        package,
-    )
-    subprocess.run(command, check=True)
+    options = ("-q", "--no-deps", kind, ":all:", "-d", folder)
+    subprocess.run([sys.executable, "-m", "pip", "download", *options, package], check=True)
     archive = next(folder.iterdir())
     if not source:
         shutil.unpack_archive(archive, folder, "zip")

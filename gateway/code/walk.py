@@ -22,30 +22,10 @@ MAX_LINE = 3000  # characters
 _PROBED = 1024  # bytes, for a NUL
 
 FOLDERS = frozenset(
-    [
-        "node_modules",
-        ".git",
-        ".svn",
-        ".hg",
-        "dist",
-        "build",
-        "out",
-        "coverage",
-        "__pycache__",
-        ".venv",
-        "venv",
-        ".tox",
-        ".nox",
-        ".mypy_cache",
-        ".ruff_cache",
-        ".pytest_cache",
-        ".hypothesis",
-        ".idea",
-        ".next",
-        ".cache",
-        "bower_components",
-        "site-packages",
-    ]
+    """
+    node_modules .git .svn .hg dist build out coverage __pycache__ .venv venv .tox .nox .mypy_cache .ruff_cache
+    .pytest_cache .hypothesis .idea .next .cache bower_components site-packages
+    """.split()  # noqa: SIM905 - a list of quoted words is harder to read
 )
 # Only languages and documents that hearth knows are read at all, so of the document's list of suffixes those remain
 # that end in one of theirs.

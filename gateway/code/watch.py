@@ -133,17 +133,9 @@ class ProjectWatcher:
             log.warning("a project could not be indexed", project=project.name, problem=error.message)
 
     async def _refresh(self, project: CodeProject) -> None:
-        command = [
-            "-m",
-            "gateway.cli.main",
-            "context",
-            "refresh",
-            project.id,
-            "--data-dir",
-            str(self._data_dir),
-        ]
+        command = ["context", "refresh", project.id, "--data-dir", str(self._data_dir)]
         process = await asyncio.create_subprocess_exec(
-            sys.executable, *command, stdin=DEVNULL, stdout=DEVNULL, stderr=PIPE
+            sys.executable, "-m", "gateway.cli.main", *command, stdin=DEVNULL, stdout=DEVNULL, stderr=PIPE
         )
         try:
             _, output = await process.communicate()

@@ -56,54 +56,12 @@ def external(text: str) -> Value:
 
 BUILTINS = frozenset(name for name in dir(builtins) if not name.startswith("_"))
 SCRIPT_GLOBALS = frozenset(
-    [
-        "Array",
-        "Boolean",
-        "Date",
-        "Error",
-        "JSON",
-        "Map",
-        "Math",
-        "Number",
-        "Object",
-        "Promise",
-        "Proxy",
-        "Reflect",
-        "RegExp",
-        "Set",
-        "String",
-        "Symbol",
-        "TypeError",
-        "WeakMap",
-        "WeakSet",
-        "BigInt",
-        "Buffer",
-        "console",
-        "document",
-        "fetch",
-        "globalThis",
-        "isNaN",
-        "parseFloat",
-        "parseInt",
-        "process",
-        "queueMicrotask",
-        "require",
-        "setImmediate",
-        "setInterval",
-        "setTimeout",
-        "clearInterval",
-        "clearTimeout",
-        "structuredClone",
-        "window",
-        "URL",
-        "URLSearchParams",
-        "AbortController",
-        "TextDecoder",
-        "TextEncoder",
-        "Uint8Array",
-        "ArrayBuffer",
-        "RangeError",
-    ]
+    """
+    Array Boolean Date Error JSON Map Math Number Object Promise Proxy Reflect RegExp Set String Symbol
+    TypeError WeakMap WeakSet BigInt Buffer console document fetch globalThis isNaN parseFloat parseInt process
+    queueMicrotask require setImmediate setInterval setTimeout clearInterval clearTimeout structuredClone window
+    URL URLSearchParams AbortController TextDecoder TextEncoder Uint8Array ArrayBuffer RangeError
+    """.split()  # noqa: SIM905 - a list of quoted words is harder to read
 )
 # A method of one of these names on something unknown says nothing about who defines it.
 COMMON = frozenset(
@@ -111,75 +69,11 @@ COMMON = frozenset(
     for kind in (str, bytes, list, dict, set, int, float, tuple, object, type(iter("")), type(open))
     for name in dir(kind)
 ) | frozenset(
-    [
-        "close",
-        "read",
-        "write",
-        "readline",
-        "readlines",
-        "flush",
-        "seek",
-        "send",
-        "recv",
-        "start",
-        "stop",
-        "run",
-        "main",
-        "map",
-        "filter",
-        "forEach",
-        "then",
-        "catch",
-        "push",
-        "slice",
-        "splice",
-        "concat",
-        "some",
-        "every",
-        "includes",
-        "indexOf",
-        "replace",
-        "test",
-        "exec",
-        "match",
-        "trim",
-        "toString",
-        "call",
-        "apply",
-        "bind",
-        "emit",
-        "on",
-        "off",
-        "once",
-        "has",
-        "delete",
-        "entries",
-        "log",
-        "error",
-        "warn",
-        "info",
-        "debug",
-        "exception",
-        "warning",
-        "group",
-        "groups",
-        "next",
-        "fetch",
-        "execute",
-        "commit",
-        "open",
-        "exists",
-        "mkdir",
-        "unlink",
-        "resolve",
-        "read_text",
-        "write_text",
-        "submit",
-        "result",
-        "cancel",
-        "done",
-        "wait",
-        "acquire",
-        "release",
-    ]
+    """
+    close read write readline readlines flush seek send recv start stop run main map filter forEach then catch
+    push slice splice concat some every includes indexOf replace test exec match trim toString call apply bind
+    emit on off once has delete entries log error warn info debug exception warning group groups next fetch
+    execute commit open exists mkdir unlink resolve read_text write_text submit result cancel done wait acquire
+    release
+    """.split()  # noqa: SIM905 - a list of quoted words is harder to read
 )
