@@ -72,19 +72,25 @@ bench-peers: $(VENV)/.installed-dev ## beside llama-server and llama-cpp-python'
 # SmolLM2 in the tree: TUNE_BASE=smollm2 TUNE_MINUTES=7 TUNE_WITH="--device cuda --rows 8 --whole --rounded --rank 24 \
 # --alpha 48 --rate 7e-4"
 TUNE := build/tune
-TUNE_BASE := gemma-3-270m-hearth
+TUNE_BASE := $(if $(WIKI),standard,gemma-3-270m-hearth)
 TUNE_MINUTES := 90
 TUNE_WITH :=
+# WIKI=path: a data directory with an imported wiki, a dump, or a folder of pages. Its adapter is for the model of `make run`.
+WIKI :=
+TUNE_NAME := $(if $(WIKI),$(firstword $(subst ., ,$(notdir $(abspath $(WIKI))))),best)
+TUNE_RUN := $(TUNE)$(if $(WIKI),/$(TUNE_NAME))
+examples = $(BIN)/python models/tuning/examples.py "$$(cat $(TUNE_RUN)/base)" $(if $(WIKI),--wiki "$(WIKI)")
 
-tune: $(VENV)/.installed-dev ## train the adapter of a small model again, for TUNE_MINUTES=90
-	@mkdir -p $(TUNE)
+tune: $(VENV)/.installed-dev ## train the adapter of a small model again, or one for your own WIKI=path, for TUNE_MINUTES=90
+	@mkdir -p $(TUNE_RUN)
+	$(BIN)/python models/weights.py $(TUNE_BASE) > $(TUNE_RUN)/base
+	$(examples) $(TUNE_RUN)/trees.jsonl
+	$(examples) $(TUNE_RUN)/held_out.jsonl --epochs 1 --held-out
 	@$(PYTHON) -m venv $(TUNE)/venv
 	@$(TUNE)/venv/bin/python -m pip install -q torch==2.13.0 numpy gguf
-	$(BIN)/python models/weights.py $(TUNE_BASE) > $(TUNE)/base
-	$(BIN)/python models/tuning/examples.py "$$(cat $(TUNE)/base)" $(TUNE)/trees.jsonl
-	$(BIN)/python models/tuning/examples.py "$$(cat $(TUNE)/base)" $(TUNE)/held_out.jsonl --epochs 1 --held-out
-	$(TUNE)/venv/bin/python models/tuning/tune.py "$$(cat $(TUNE)/base)" $(TUNE)/trees.jsonl \
-		$(TUNE)/held_out.jsonl --run $(TUNE)/run --minutes $(TUNE_MINUTES) --compile $(TUNE_WITH)
+	$(TUNE)/venv/bin/python models/tuning/tune.py "$$(cat $(TUNE_RUN)/base)" $(TUNE_RUN)/trees.jsonl \
+		$(TUNE_RUN)/held_out.jsonl --run $(TUNE_RUN)/run --name $(TUNE_NAME) --minutes $(TUNE_MINUTES) --compile $(TUNE_WITH)
+	@$(if $(WIKI),echo 'Use it: model.adapters = ["$(abspath $(TUNE_RUN)/run/$(TUNE_NAME).gguf)"], and ask for the model $(TUNE_NAME)',:)
 
 wheel: $(VENV)/.installed-dev ## build dist/hearth-*.whl
 	@$(BIN)/python -m hatchling build -t wheel

@@ -58,14 +58,17 @@ class Asker(Protocol):
 class FlowAsker:
     """Asks the flow in this process, which appends its request records with the token counts to ``records``."""
 
-    def __init__(self, flow: AskFlow, records: list[RequestRecord], deadline_seconds: float) -> None:
+    def __init__(
+        self, flow: AskFlow, records: list[RequestRecord], deadline_seconds: float, adapter: str = ""
+    ) -> None:
         self._flow = flow
+        self._adapter = adapter
         self._records = records
         self._deadline = deadline_seconds
 
     async def ask(self, question: str) -> Asked:
         self._records.clear()
-        call = AskCall(id=f"eval-{uuid4().hex[:12]}", question=question)
+        call = AskCall(id=f"eval-{uuid4().hex[:12]}", question=question, adapter=self._adapter)
         try:
             async with asyncio.timeout(self._deadline), aclosing(self._flow.run(call)) as events:  # type: ignore[type-var]
                 async for event in events:

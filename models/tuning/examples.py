@@ -24,10 +24,11 @@ from typing import Any
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))
 
-from items import Item, Page, items, load
+from items import Batch, Item, Page, items, load
 from llama_cpp import Llama
 from llama_cpp.llama_chat_format import Jinja2ChatFormatter
 from render import example
+from wiki import batch
 
 from gateway.telemetry.generations import text_of
 from model_host.protocol import Message
@@ -83,9 +84,18 @@ def trees(encoder: Encoder, chosen: list[Item], epoch: int) -> Iterator[Tree]:
     yield from made
 
 
-def epoch_trees(base: Path, held_out: bool, epoch: int) -> list[Tree]:
-    """All trees of an epoch, of the items that are held out or of the others."""
-    return list(trees(Encoder(base), [item for item in items(load()) if item.held_out == held_out], epoch))
+def chosen_items(held_out: bool, wiki: list[Batch]) -> list[Item]:
+    """The items that are held out or the others: the project's own, or a wiki's and to learn half as many of those."""
+    own, theirs = ([i for i in items(each) if i.held_out == held_out] for each in (load(), wiki))
+    if not wiki:
+        return own
+    # So that formats, chats and other languages are not lost.
+    return theirs if held_out else theirs + random.Random(1).sample(own, min(len(own), len(theirs) // 2))
+
+
+def epoch_trees(base: Path, chosen: list[Item], epoch: int) -> list[Tree]:
+    """All trees of an epoch."""
+    return list(trees(Encoder(base), chosen, epoch))
 
 
 def nearest(pages: list[Page]) -> dict[str, list[Page]]:
@@ -131,10 +141,14 @@ def main() -> None:
     parser.add_argument("out", type=Path)
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--held-out", action="store_true", help="the items that training never sees")
+    parser.add_argument(
+        "--wiki", type=Path, help="items from the pages of this wiki too; held out: from it alone"
+    )
     options = parser.parse_args()
-    tokens = 0
+    wiki = [batch(options.wiki, options.out.parent / "data")] if options.wiki else []
+    chosen, tokens = chosen_items(options.held_out, wiki), 0
     with options.out.open("w") as file, ProcessPoolExecutor() as pool:
-        made = partial(epoch_trees, options.base, options.held_out)
+        made = partial(epoch_trees, options.base, chosen)
         for epoch, each in enumerate(pool.map(made, range(options.epochs))):
             for tree in each:
                 file.write(json.dumps({"epoch": epoch, **tree}) + "\n")

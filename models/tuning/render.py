@@ -105,9 +105,9 @@ def _of_page(
         most = str(max(40, 10 * -(-len(rest[0].split()) // 10)))
         values = {"words": most, "title": page.title, "text": page.text.strip(), "question": question}
         return prompts().get("compact_article").render(**values), rest[0]
-    beside = [
-        each for each in rng.sample(others, min(len(others), rng.choice((0, 1, 2)))) if each is not page
-    ]
+    taken = rng.sample(others, min(len(others), rng.choice((0, 1, 2))))
+    # A refusal may name the page that would have the answer.
+    beside = [each for each in taken if each is not page and each.title not in rest]
     at = rng.randint(0, len(beside))
     shown = [*beside[:at], page, *beside[at:]]
     background = "\n\n".join(block(n, each) for n, each in enumerate(shown, 1))

@@ -36,6 +36,7 @@ from gateway.telemetry import logs
     "--set", "question_set", type=PathType(), help="Question set (TOML). Default: the built-in set."
 )
 @click.option("--model", help="Use this model instead of the configured one.")
+@click.option("--adapter", default="", help="Ask with this adapter of model.adapters.")
 @click.option(
     "--limit", type=click.IntRange(1), help="Ask at most this many questions, spread evenly over the set."
 )
@@ -79,6 +80,7 @@ def evaluate(
     ctx: click.Context,
     question_set: Path | None,
     model: str | None,
+    adapter: str,
     limit: int | None,
     memory: bool,
     messages: int | None,
@@ -116,6 +118,8 @@ def evaluate(
         raise click.UsageError(
             "--memory loads a model of its own: it goes without --server, --terms and --check"
         )
+    if adapter and (from_server or memory or terms == "question"):
+        raise click.UsageError("--adapter goes without --server, --memory, --terms and --check")
     if out is not None:
         check_writable(out)
     earlier = read_run(against) if against is not None else None
@@ -130,7 +134,7 @@ def evaluate(
     if terms == "question":
         questions = [question for question in questions if question.answerable]
     with ExitStack() as stack:
-        setup = stack.enter_context(opened_setup(terms, model, from_server, server))
+        setup = stack.enter_context(opened_setup(terms, model, adapter, from_server, server))
         logs.configure(msgspec.structs.replace(setup.settings.log, level="warning"))
         if check:
             _show_problems(asyncio.run(_problems(setup, questions)), len(questions))

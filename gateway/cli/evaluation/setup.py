@@ -14,7 +14,7 @@ import msgspec
 from gateway.ask.flow import AskFlow
 from gateway.ask.run import FlowParts
 from gateway.ask.types import AskResult
-from gateway.base.errors import ModelUnavailableError, NotFoundError
+from gateway.base.errors import ConfigurationError, ModelUnavailableError, NotFoundError
 from gateway.base.supervised import Supervision
 from gateway.cli.common.client import GatewayClient, ReplyError, ServerOptions
 from gateway.cli.common.database import opened_database
@@ -56,9 +56,15 @@ class Setup:
     """The parts of one evaluation. Without ``client`` and with the model's terms, it starts its own model."""
 
     def __init__(
-        self, settings: Settings, database: Database, terms: TermSource, client: GatewayClient | None
+        self,
+        settings: Settings,
+        database: Database,
+        terms: TermSource,
+        client: GatewayClient | None,
+        adapter: str,
     ) -> None:
         self.settings = settings
+        self._adapter = adapter
         self._database = database
         self._client = client
         self._starts_model = client is None and terms == "model"
@@ -124,6 +130,11 @@ class Setup:
         async with AsyncExitStack() as stack:
             model = resolve_model(self.settings) if self._starts_model else None
             check(self.settings, self._prompts(), None if self.settings.upstream.urls else model)
+            if model and self._adapter and self._adapter not in model.adapters:
+                known = ", ".join(model.adapters) or "none"
+                raise ConfigurationError(
+                    f"{self._adapter} is no adapter of model.adapters, which has {known}"
+                )
             wiki = await self._open_wiki(stack)
             if model is not None:
                 host = self._host(model)
@@ -134,7 +145,7 @@ class Setup:
                 )
                 stack.push_async_callback(reranker.close)
                 flow = self._flow(host, model, wiki, reranker)
-                yield Answering(Evaluator(wiki, flow), model.name, weights)
+                yield Answering(Evaluator(wiki, flow), model.named(self._adapter), weights)
             elif self._client:
                 asker = ServerAsker(self._client, self._database)
                 yield Answering(Evaluator(wiki, asker), await asker.model())
@@ -178,7 +189,7 @@ class Setup:
             fetch_timeout=self.settings.wiki.fetch_timeout_seconds,
             reranker=reranker,
         )
-        return FlowAsker(AskFlow(parts, keep), records, self.settings.ask.deadline_seconds)
+        return FlowAsker(AskFlow(parts, keep), records, self.settings.ask.deadline_seconds, self._adapter)
 
     def _prompts(self) -> PromptSet:
         return load_prompts(self.settings.prompts_dir)
@@ -224,7 +235,7 @@ class ServerAsker:
 
 @contextmanager
 def opened_setup(
-    terms: TermSource, model: str | None, from_server: bool, options: ServerOptions
+    terms: TermSource, model: str | None, adapter: str, from_server: bool, options: ServerOptions
 ) -> Iterator[Setup]:
     """Open the setup for the command's options.
 
@@ -240,4 +251,4 @@ def opened_setup(
         )
     place = nullcontext(settings.data_dir) if own else tempfile.TemporaryDirectory()
     with place as folder, opened_database(Path(folder) / settings.database_path.name) as database:
-        yield Setup(settings, database, terms, client)
+        yield Setup(settings, database, terms, client, adapter)

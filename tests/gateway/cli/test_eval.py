@@ -9,6 +9,7 @@ from pathlib import Path
 
 from tests.gateway.cli.conftest import COMMAND, run_command
 from tests.gateway.evaluation.test_dialogues import SMALL
+from tests.model_host.engine.test_merge import random_lora
 from tests.waiting import PATIENCE, eventually
 
 
@@ -50,6 +51,18 @@ def test_eval_scores_resumes_and_compares(served: dict[str, str], tiny_model: Pa
     assert evaluate("--compare", out, out, "--limit", "3").returncode == 2
 
 
+def test_eval_asks_with_an_adapter(served: dict[str, str], tiny_model: Path, tmp_path: Path) -> None:
+    random_lora.write(tiny_model, tmp_path / "owl.gguf", seed=3)
+    own = served | {"HEARTH_MODEL__ADAPTERS": str(tmp_path / "owl.gguf")}
+    short = ("eval", "--model", str(tiny_model), "--category", "comparison", "--limit", "1", "--json")
+    done = run_command(own, tmp_path, *short, "--adapter", "owl")
+    assert done.returncode == 0, done.stderr
+    run = json.loads(done.stdout)["run"]
+    assert run["model"].endswith(":owl")
+    wrong = run_command(own, tmp_path, *short, "--adapter", "crow")
+    assert wrong.returncode == 78 and "crow is no adapter of model.adapters, which has owl" in wrong.stderr
+
+
 def test_another_search_is_another_run(served: dict[str, str], tmp_path: Path) -> None:
     retrieval = ("eval", "--terms", "question", "--category", "terse", "--out", str(tmp_path / "run.json"))
     for search, status in (("both", 0), ("both", 0), ("text", 78)):
@@ -74,6 +87,7 @@ def test_eval_asks_the_running_server(served: dict[str, str], tmp_path: Path) ->
         and tokens["terms"]["prompt"] > 0
     )
     assert evaluate("--server", "--model", "hearth-demo").returncode == 2
+    assert evaluate("--server", "--adapter", "owl").returncode == 2
     gone = evaluate("--url", "http://127.0.0.1:9", "--limit", "1")
     assert gone.returncode == 75 and "no server answers" in gone.stderr
 
