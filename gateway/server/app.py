@@ -81,7 +81,7 @@ from gateway.server.consistency import check
 from gateway.store.db import Database
 from gateway.store.open import make_database
 from gateway.store.vectors import FETCHED, IMPORTED, PageTables
-from gateway.telemetry.metrics import MeteredInference, Metrics
+from gateway.telemetry import metrics as measures
 from gateway.vectors.parts import VectorSearch, make_embedder, make_reranker, make_search
 from gateway.vectors.source import DocumentSource
 from gateway.wiki.dumps.sample import load_sample
@@ -136,8 +136,8 @@ def create_app(
     An ``inference`` that is passed in is used as it is, and the caller closes it. ``routes`` are those that the
     settings may still disable. Starting raises ConfigurationError, for example for a public address without an API key.
     """
-    metrics, supervision = Metrics(), Supervision()
-    metrics.watch_tasks(supervision.health)
+    metrics, supervision = measures.Metrics(), Supervision()
+    metrics.scrape(lambda: measures.tasks(supervision.health()))
     off = () if settings.server.page else page.ENDPOINTS
     endpoints = tuple(endpoint for endpoint in routes if endpoint not in off)
 
@@ -170,7 +170,7 @@ async def open_services(
     app: Starlette, settings: Settings, stack: AsyncExitStack, inference: Inference | None
 ) -> Services:
     """Open the parts in the order of their dependencies; ``stack`` closes them in reverse."""
-    metrics: Metrics = app.state.metrics
+    metrics: measures.Metrics = app.state.metrics
     configured, prompts = resolve_model(settings), load_prompts(settings.prompts_dir)
     check(settings, prompts, configured if inference is None and not settings.upstream.urls else None)
     database = make_database(settings, gateway=True)
@@ -185,7 +185,7 @@ async def open_services(
     switch = ModelSwitch(
         chat if isinstance(chat, SwitchableInference) else None, partial(named_model, settings, prompts)
     )
-    inference = MeteredInference(chat, metrics)
+    inference = measures.MeteredInference(chat, metrics)
     waker = Waker(inference)
     stack.push_async_callback(waker.close)
     search = open_search(settings, stack, metrics, database, inference, embedding)
@@ -205,7 +205,7 @@ async def open_services(
     watcher.start(app.state.supervision)
     wiki = await open_wiki(settings, database.local, stack, search)
     if isinstance(wiki, MediaWiki):
-        metrics.registry.register(wiki.collector())
+        metrics.scrape(wiki.metrics)
     if search is not None:
         search.indexer.start(app.state.supervision)
     flow = FlowParts(
@@ -248,7 +248,7 @@ async def open_services(
 def open_models(
     settings: Settings,
     stack: AsyncExitStack,
-    metrics: Metrics,
+    metrics: measures.Metrics,
     inference: Inference | None,
     served: ServedModel,
 ) -> tuple[Inference, Embedder, Reranker]:
@@ -263,7 +263,7 @@ def open_models(
     hosts += [embedder, reranker]
     stack.push_async_callback(embedder.close)
     stack.push_async_callback(reranker.close)
-    metrics.watch_host("rerank_host", reranker.health)
+    metrics.scrape(lambda: measures.life("rerank_host", reranker.health()))
     if inference is None and settings.upstream.urls:
         inference = make_upstream(settings)
         stack.push_async_callback(inference.close)
@@ -284,7 +284,7 @@ def open_models(
         )
         hosts.append(inference)
         stack.push_async_callback(inference.close)
-    metrics.watch(inference.health)
+    metrics.scrape(lambda: measures.model_host(inference.health()))
     return inference, embedder, reranker
 
 
@@ -315,7 +315,7 @@ def named_model(settings: Settings, prompts: PromptSet, name: str) -> tuple[Reso
 def open_search(
     settings: Settings,
     stack: AsyncExitStack,
-    metrics: Metrics,
+    metrics: measures.Metrics,
     database: Database,
     inference: Inference,
     embedder: Embedder,
@@ -329,7 +329,7 @@ def open_search(
         settings, database.local, embedder, documents, lambda: inference.health().open_requests > 0
     )
     if search is not None:
-        metrics.watch_embedding(embedder.health, search.indexer.health)
+        metrics.scrape(lambda: measures.embedding(embedder.health(), search.indexer.health()))
         stack.push_async_callback(search.close)
     return search
 

@@ -87,23 +87,9 @@ class Metrics:
         self._embedding_texts.inc(len(made.vectors))
         self._embedding_tokens.inc(sum(made.tokens))
 
-    def watch(self, health: Callable[[], HostHealth]) -> None:
-        """Report the model host's state, read at each scrape."""
-        self.registry.register(_Scraped(lambda: _host(health())))
-
-    def watch_host(self, name: str, health: Callable[[], HostHealth | None]) -> None:
-        """Report the life of a host, if there is one, read at each scrape."""
-        self.registry.register(_Scraped(lambda: _life(name, found) if (found := health()) else ()))
-
-    def watch_embedding(
-        self, host: Callable[[], HostHealth | None], index: Callable[[], IndexHealth]
-    ) -> None:
-        """Report the embedding host's state and the progress of the index, read at each scrape."""
-        self.registry.register(_Scraped(lambda: _embedding(host(), index())))
-
-    def watch_tasks(self, health: Callable[[], Sequence[TaskHealth]]) -> None:
-        """Report how often each background task has failed."""
-        self.registry.register(_Scraped(lambda: _tasks(health())))
+    def scrape(self, read: Callable[[], Iterable[Metric]]) -> None:
+        """Report what ``read`` returns at each scrape."""
+        self.registry.register(_Scraped(read))
 
     def render(self) -> bytes:
         """The text exposition format."""
@@ -118,7 +104,8 @@ class _Scraped(Collector):
         return self._read()
 
 
-def _host(health: HostHealth) -> Iterable[Metric]:
+def model_host(health: HostHealth) -> Iterable[Metric]:
+    """Describe the model host, its queue and its upstream servers."""
     size = health.stats.get("kv_size", 0)
     used = health.stats.get("kv_used", 0) / size if size and health.state == "ready" else 0.0
     yield _gauge("num_requests_running", "Requests in the batch", health.running)
@@ -127,25 +114,26 @@ def _host(health: HostHealth) -> Iterable[Metric]:
     for what in ("saved", "restored"):
         value = health.stats.get(f"snapshots_{what}", 0)
         yield CounterMetricFamily(f"kv_snapshots_{what}", f"KV sequences {what} by this host", value=value)
-    yield from _life("model_host", health)
+    yield from life("model_host", health)
     ready = GaugeMetricFamily("upstream_ready", "1 while an upstream server is used", labels=["url"])
     for each in health.replicas:
         ready.add_metric([each.url], float(each.state == "ready"))
     yield ready
 
 
-def _tasks(tasks: Sequence[TaskHealth]) -> Iterable[Metric]:
+def tasks(found: Sequence[TaskHealth]) -> Iterable[Metric]:
+    """Count the failures of each background task."""
     restarts = CounterMetricFamily(
         "background_task_restarts", "Failures of a background task", labels=["task"]
     )
-    for task in tasks:
+    for task in found:
         restarts.add_metric([task.name], task.restarts)
     yield restarts
 
 
-def _embedding(host: HostHealth | None, index: IndexHealth) -> Iterable[Metric]:
-    if host is not None:
-        yield from _life("embedding_host", host)
+def embedding(host: HostHealth | None, index: IndexHealth) -> Iterable[Metric]:
+    """Describe the embedding host, and the progress of the index."""
+    yield from life("embedding_host", host)
     for name, text in (
         ("total", "Documents to be embedded"),
         ("done", "Of these, done"),
@@ -157,7 +145,10 @@ def _embedding(host: HostHealth | None, index: IndexHealth) -> Iterable[Metric]:
         yield family
 
 
-def _life(name: str, health: HostHealth) -> Iterable[Metric]:
+def life(name: str, health: HostHealth | None) -> Iterable[Metric]:
+    """Describe the state, memory and restarts of a host, if there is one."""
+    if health is None:
+        return
     yield _gauge(f"{name}_resident_memory_bytes", "Resident memory", health.rss_bytes or 0)
     states = GaugeMetricFamily(f"{name}_state", "1 for the current state", labels=["state"])
     for state in get_args(HostState):

@@ -17,7 +17,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from gateway.base.supervised import TaskHealth
 from gateway.config.settings import ServerSettings
 from gateway.inference.interface import HostHealth
-from gateway.telemetry.metrics import Metrics
+from gateway.telemetry.metrics import Metrics, model_host, tasks
 from tests.conftest import ROOT
 from tests.deploy.debian import need
 
@@ -58,8 +58,8 @@ def expressions() -> Iterator[tuple[str, str]]:
 def exported() -> dict[str, set[str]]:
     """The labels of every series that the gateway exports, by name. Counters and histograms have several names."""
     metrics = Metrics()
-    metrics.watch(lambda: HostHealth(state="ready"))
-    metrics.watch_tasks(lambda: [TaskHealth("memory-worker", "running", 0, None)])
+    metrics.scrape(lambda: model_host(HostHealth(state="ready")))
+    metrics.scrape(lambda: tasks([TaskHealth("memory-worker", "running", 0, None)]))
     metrics.request_done("/ask", "POST", 200, 0.1)
     found: dict[str, set[str]] = {}
     for family in text_string_to_metric_families(metrics.render().decode()):

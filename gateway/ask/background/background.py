@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from gateway.ask.background.compact import PageCompactor
 from gateway.ask.background.draft import PageDraft, render_page
-from gateway.ask.background.fit import Costs, How, Selection, choose, overflowing
+from gateway.ask.background.fit import How, Selection, best_lines, choose, overflowing
 from gateway.ask.background.rank import Ranked, rank
 from gateway.ask.background.rerank import rerank
 from gateway.ask.checking.evidence import Evidence
@@ -80,7 +80,8 @@ class BackgroundBuilder:
         ranked = await rerank(self.reranker, self.journal, drafts, ranked, self.target_seconds)
         ranked = _first([compared[quote.passage] for quote in relevance.quotes()], ranked)
         space = self.limits.prompt - await self._count([])
-        costs = await self._costs(drafts, ranked, space)
+        lines = best_lines(drafts, ranked, space)
+        costs = dict(zip(lines, await self.model.count(lines), strict=True))
         selection = choose(drafts, ranked, costs, space)
         summary: list[Passage] = []
         task = overflowing(drafts, ranked, selection, space, self.limits)
@@ -97,15 +98,8 @@ class BackgroundBuilder:
             # Costs are counted line by line, which can be slightly too low.
             selection = selection.without_last()
             summary = summary if selection.chosen else []
-        self._report_left_out(drafts, selection, pages)
+        self._report_left_out(drafts, pages)
         return await self._finished(pages, tokens, relevance)
-
-    async def _costs(self, drafts: Sequence[PageDraft], ranked: Sequence[Ranked], space: int) -> Costs:
-        """Count the lines of the best passages, several times as many as fit, in one call."""
-        costs = Costs.of(drafts, ranked, space)
-        texts = list(costs.tokens)
-        costs.tokens.update(zip(texts, await self.model.count(texts), strict=True))
-        return costs
 
     def _pages(
         self,
@@ -124,9 +118,7 @@ class BackgroundBuilder:
             found.append(UsedPage(draft.page, draft.term, how, shown, draft.passages))
         return found
 
-    def _report_left_out(
-        self, drafts: Sequence[PageDraft], selection: Selection, pages: Sequence[UsedPage]
-    ) -> None:
+    def _report_left_out(self, drafts: Sequence[PageDraft], pages: Sequence[UsedPage]) -> None:
         used = {page.page.title: page for page in pages}
         for draft in drafts:
             title = draft.page.title

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Literal, Self
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal
 
 from msgspec import Struct
 
@@ -27,20 +27,14 @@ How = Literal["whole", "passages", "summary"]
 _Key = tuple[object, ...]
 
 
-class Costs(Struct, frozen=True):
-    """Tokens by line of the background."""
-
-    tokens: dict[str, int]
-
-    @classmethod
-    def of(cls, drafts: Sequence[PageDraft], ranked: Sequence[Ranked], space: int) -> Self:
-        """The lines of the best passages, with estimated tokens."""
-        tokens: dict[str, int] = {}
-        for each in ranked:
-            if sum(tokens.values()) > _COUNTED * space:
-                break
-            tokens |= {text: estimated_tokens(text) for _, text in _lines(drafts, each)}
-        return cls(tokens)
+def best_lines(drafts: Sequence[PageDraft], ranked: Sequence[Ranked], space: int) -> list[str]:
+    """The lines of the best passages, by estimate several times as many as fit."""
+    tokens: dict[str, int] = {}
+    for each in ranked:
+        if sum(tokens.values()) > _COUNTED * space:
+            break
+        tokens |= {text: estimated_tokens(text) for _, text in _lines(drafts, each)}
+    return list(tokens)
 
 
 class Selection(Struct, frozen=True):
@@ -66,16 +60,21 @@ class Summarize(Struct, frozen=True):
     tokens: int
 
 
-def choose(drafts: Sequence[PageDraft], ranked: Sequence[Ranked], costs: Costs, space: int) -> Selection:
-    """Choose the best passages that fit ``space`` tokens; if none matches, the first ones of the pages."""
+def choose(
+    drafts: Sequence[PageDraft], ranked: Sequence[Ranked], costs: Mapping[str, int], space: int
+) -> Selection:
+    """Choose the best passages that fit ``space`` tokens; if none matches, the first ones of the pages.
+
+    ``costs`` are the tokens of each line of the background.
+    """
     least = _LEAST_SHARE * ranked[0].score if ranked else 0.0
     chosen: list[Ranked] = []
     shown: set[_Key] = set()
     for each in ranked:
         lines = dict(_lines(drafts, each))
-        if each.score < least or not costs.tokens.keys() >= set(lines.values()):
+        if each.score < least or not costs.keys() >= set(lines.values()):
             break
-        cost = sum(costs.tokens[text] for key, text in lines.items() if key not in shown)
+        cost = sum(costs[text] for key, text in lines.items() if key not in shown)
         if cost <= space:
             chosen.append(each)
             shown |= lines.keys()

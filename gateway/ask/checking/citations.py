@@ -137,37 +137,35 @@ class AnswerChecker:
         if self.looping:
             self._splitter = Splitter()
             cut = False
-        units = self._splitter.feed(_ellipsis(self._splitter.pending)) if cut else []
+        before = self._splitter.pending[-1:] or " "
+        units = self._splitter.feed(" …" if before in ".!?… \n" else "…") if cut else []
         rest = "".join(map(self._show, units + self._splitter.end()))
         if self._held is None:
             last = MARKER.sub("", self.answer).rstrip()[-1:]
             if cut and last != "…":  # its last sentence was left out
-                self.answer += " …"
-                rest += " …"
+                rest += self._add(" …")
             return rest + self._missing(cut)
         held, self._held = self._held, None
         refused = self._refusals_stand and any(each.checked.verdict == "refusal" for each in held)
         if refused and not all(quote.complete for quote in self.quotes):
             self.quotes = []
         beside = not self._doubtful and any(each.aside for each in held)
-        if self.quotes:
-            self._quoted(self.quotes)
-        elif beside and self._near:
-            self._quoted(self._near)
-        elif beside and self._relevance.question.several:
-            self._emit(held)  # no sentence may have all that is asked for
-        else:
-            self.answer = REFUSAL
-        return self.answer
+        if quotes := self.quotes or (self._near if beside else []):
+            return self._quoted(quotes)
+        if beside and self._relevance.question.several:
+            return self._emit(held)  # no sentence may have all that is asked for
+        return self._add(REFUSAL)
+
+    def _add(self, text: str) -> str:
+        self.answer += text
+        return text
 
     def _missing(self, cut: bool) -> str:
         """Name the missing part of an answer: lines behind its colon, pages, or half of the steps asked for."""
         question = self._relevance.question
         unfinished = MARKER.sub("", self.answer).rstrip().endswith(":") and not cut
         if unfinished and (quote := self._relevance.behind(self._given)) is not None:
-            text = "\n" + "\n".join(lines_of(quote))
-            self.answer += text
-            return text
+            return self._add("\n" + "\n".join(lines_of(quote)))
         if (question.lists or self._relevance.compared) and len(self.quotes) > 1 and not cut:
             self.quotes = [quote for quote in self.quotes if quote.n not in self.cited]
             return self._quoted(self.quotes)
@@ -183,9 +181,7 @@ class AnswerChecker:
         if not quotes:
             return ""
         self.cited |= {quote.n: Support(1.0, quote.section) for quote in quotes}
-        text = ("\n\n" if self.answer else "") + quotations(quotes, self._evidence)
-        self.answer += text
-        return text
+        return self._add(("\n\n" if self.answer else "") + quotations(quotes, self._evidence))
 
     def _to_the_point(self, checked: Checked) -> bool:
         if self._doubtful:
@@ -296,9 +292,7 @@ class AnswerChecker:
                 if n not in self.cited or support.share > self.cited[n].share:
                     self.cited[n] = support
         text = "".join(each.text for each in shown)
-        text = text if self.answer else text.lstrip()
-        self.answer += text
-        return text
+        return self._add(text if self.answer else text.lstrip())
 
     def _cut(self, unit: Unit) -> str:
         """Leave a unit out, but not the line break before it."""
@@ -370,8 +364,3 @@ def _check_code(unit: Unit, evidence: Evidence) -> Checked:
                 return Checked(unit.body, "supported", {source.n: Support(1.0, source.section)})
         return Checked(unit.body, "unsupported")
     return Checked(unit.body, "neutral")
-
-
-def _ellipsis(pending: str) -> str:
-    """Return what marks ``pending`` as incomplete."""
-    return " …" if not pending or pending[-1] in ".!?… \n" else "…"

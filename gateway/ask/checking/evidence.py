@@ -146,19 +146,15 @@ class Evidence(Struct, frozen=True):
             title = page.asked_as or _PARENTHESES.sub("", page.subject)
             titles[n] = meaning(content_words(as_meant(title)))
             for part in parts:
-                ordinary |= lower_case_stems(part.text)
-                above = f"{page.names}\n{page.sections[part.section].heading}"
-                if part.header != part.text:
-                    above += f"\n{part.header}"
-                context = meaning(features(as_meant(above)).words)
-                statements = list(_statements(n, part.section, part.text, context))
-                more = list(_statements(n, part.section, part.more, context)) if part.more else []
-                heading = page.sections[part.section].heading
-                sections[n, part.section] = page.sections[part.section].text
+                index, text, section = part.section, part.text, page.sections[part.section]
+                ordinary |= lower_case_stems(text)
+                header = part.header if part.header != text else ""
+                above = as_meant(f"{page.names}\n{section.heading}\n{header}".rstrip())
+                context = meaning(features(above).words)
+                own, more = (list(_statements(n, index, each, context)) for each in (text, part.more))
+                sections[n, index] = section.text
                 passages.append(
-                    EvidencePassage(
-                        n, part.section, part.text, context, statements, heading, more, part.header
-                    )
+                    EvidencePassage(n, index, text, context, own, section.heading, more, part.header)
                 )
         return cls(passages, titles, names, frozenset(ordinary), urls, sections)
 

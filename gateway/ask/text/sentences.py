@@ -44,27 +44,22 @@ class Splitter:
     """
 
     def __init__(self) -> None:
-        self._buffer = ""
+        self.pending = ""  # the text of the incomplete unit
         self._in_fence = False
 
     def feed(self, text: str) -> list[Unit]:
         """Add text and return the units that are now complete."""
-        self._buffer += text
+        self.pending += text
         return self._take(final=False)
 
     def end(self) -> list[Unit]:
         """Return the remaining units. White space after the last one is dropped."""
         units = self._take(final=True)
-        self._buffer = ""
+        self.pending = ""
         return units
 
-    @property
-    def pending(self) -> str:
-        """The text of the incomplete unit."""
-        return self._buffer
-
     def _take(self, final: bool) -> list[Unit]:
-        text, at = self._buffer, 0
+        text, at = self.pending, 0
         units: list[Unit] = []
         while found := _NOT_SPACE.search(text, at):
             start = found.start()
@@ -75,7 +70,7 @@ class Splitter:
             units.append(Unit(text[at:start], text[start:end], self._in_fence or is_fence))
             self._in_fence ^= is_fence
             at = end
-        self._buffer = text[at:]
+        self.pending = text[at:]
         return units
 
 

@@ -200,13 +200,8 @@ def _report_text(report: ImportReport, source: str, seconds: float) -> str:
     read = counts.added + counts.updated + counts.unchanged + counts.redirects
     read += counts.other_namespaces + counts.not_wikitext + counts.deleted + counts.failed
     name = report.site.sitename or report.site.dbname
-    rows = [
-        ["added", str(counts.added)],
-        ["updated", str(counts.updated)],
-        ["unchanged", str(counts.unchanged)],
-        ["failed", str(counts.failed)],
-        ["removed", str(counts.removed)],
-    ]
+    outcomes = ("added", "updated", "unchanged", "failed", "removed")
+    rows = [[outcome, str(getattr(counts, outcome))] for outcome in outcomes]
     if counts.redirects:
         rows.append(["redirects", f"{counts.redirects}, {counts.redirects_changed} of them new or changed"])
     left_out = {

@@ -15,16 +15,8 @@ _NUMBER_WORDS = (
 )  # fmt: skip
 _NUMBERS = {word: number for number, words in enumerate(_NUMBER_WORDS, 1) for word in words.split()}
 _NUMBERS |= {"eleven": 11, "twelve": 12, "fifteen": 15, "sixteen": 16, "eighteen": 18}
-_TENS = {
-    "twenty": 20,
-    "thirty": 30,
-    "forty": 40,
-    "fifty": 50,
-    "sixty": 60,
-    "seventy": 70,
-    "eighty": 80,
-    "ninety": 90,
-}
+_TENS_WORDS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
+_TENS = {word: 10 * number for number, word in enumerate(_TENS_WORDS, 2)}
 _UNITS = {
     word: unit
     for unit, words in {

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 
 import httpx2
 import structlog
+from prometheus_client.core import Metric
 
 from gateway.base.aio import side_by_side
 from gateway.base.errors import HearthError, NotFoundError
@@ -18,7 +19,7 @@ from gateway.store.wiki.fetched_pages import fetched_sketch
 from gateway.wiki.html.page import extract_html
 from gateway.wiki.remote.api import Api, ApiError
 from gateway.wiki.remote.page_cache import PageCache, PageInfoCache
-from gateway.wiki.remote.record import WikiCollector
+from gateway.wiki.remote.record import wiki_metrics
 from gateway.wiki.remote.trouble import WikiReplyError
 from gateway.wiki.remote.values import PageInfo, QueryReply
 from gateway.wiki.search.hybrid import HybridSearch
@@ -113,8 +114,8 @@ class MediaWiki:
             problem=record.problem,
         )
 
-    def collector(self) -> WikiCollector:
-        return WikiCollector(self.api.record, self.cache, lambda: self.api.client.paused)
+    def metrics(self) -> Iterable[Metric]:
+        return wiki_metrics(self.api.record, self.cache, self.api.client.paused)
 
     async def search_titles(self, term: str, limit: int) -> list[PageRef]:
         """Find pages by name: exact, redirect, prefix, names inside the term, words of the title."""

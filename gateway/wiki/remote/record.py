@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import get_args
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric, SummaryMetricFamily
-from prometheus_client.registry import Collector
 
 from gateway.wiki.remote.page_cache import PageCache
 from gateway.wiki.remote.trouble import TroubleKind, WikiReplyError, WikiUnavailableError
@@ -42,32 +41,22 @@ class Record:
         return None if self._replied_at is None else time.monotonic() - self._replied_at
 
 
-class WikiCollector(Collector):
-    """The record and the page cache as Prometheus metrics. ``paused`` returns the seconds until the pause ends."""
-
-    def __init__(self, record: Record, cache: PageCache | None, paused: Callable[[], float]) -> None:
-        self._record = record
-        self._cache = cache
-        self._paused = paused
-
-    def collect(self) -> Iterable[Metric]:
-        record = self._record
-        yield SummaryMetricFamily(
-            "wiki_request_seconds",
-            "Requests to the wiki's API and their duration, waits and retries included",
-            count_value=record.requests,
-            sum_value=record.seconds,
-        )
-        yield _by_kind("wiki_errors", "Requests that failed after all retries", record.failures)
-        yield _by_kind("wiki_retries", "Retries", record.retries)
-        yield GaugeMetricFamily(
-            "wiki_paused_seconds", "Time until the wiki accepts requests again", value=self._paused()
-        )
-        if (cache := self._cache) is not None:
-            yield CounterMetricFamily("wiki_cache_hits", "Fetches served from the cache", value=cache.hits)
-            yield CounterMetricFamily("wiki_cache_misses", "Fetches from the wiki", value=cache.misses)
-            yield GaugeMetricFamily("wiki_cached_pages", "Pages in the cache", value=cache.pages)
-            yield GaugeMetricFamily("wiki_cached_bytes", "Size of the cache", value=cache.bytes)
+def wiki_metrics(record: Record, cache: PageCache | None, paused: float) -> Iterable[Metric]:
+    """The record and the page cache as Prometheus metrics. ``paused`` are the seconds until the pause ends."""
+    yield SummaryMetricFamily(
+        "wiki_request_seconds",
+        "Requests to the wiki's API and their duration, waits and retries included",
+        count_value=record.requests,
+        sum_value=record.seconds,
+    )
+    yield _by_kind("wiki_errors", "Requests that failed after all retries", record.failures)
+    yield _by_kind("wiki_retries", "Retries", record.retries)
+    yield GaugeMetricFamily("wiki_paused_seconds", "Time until the wiki accepts requests again", value=paused)
+    if cache is not None:
+        yield CounterMetricFamily("wiki_cache_hits", "Fetches served from the cache", value=cache.hits)
+        yield CounterMetricFamily("wiki_cache_misses", "Fetches from the wiki", value=cache.misses)
+        yield GaugeMetricFamily("wiki_cached_pages", "Pages in the cache", value=cache.pages)
+        yield GaugeMetricFamily("wiki_cached_bytes", "Size of the cache", value=cache.bytes)
 
 
 def _by_kind(name: str, text: str, counts: Counter[TroubleKind]) -> Metric:

@@ -335,7 +335,7 @@ async def test_a_busy_search_engine_is_asked_again(server: Wiki, opened: Open, c
 
 async def test_requests_retries_errors_and_the_cache_are_counted(server: Wiki, opened: Open) -> None:
     wiki, measured = await opened(), Metrics()
-    measured.registry.register(wiki.collector())
+    measured.scrape(wiki.metrics)
 
     def value(name: str) -> float:
         lines = measured.render().decode().splitlines()
