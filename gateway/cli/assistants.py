@@ -20,7 +20,8 @@ def assistants(context: click.Context, as_json: bool, server: ServerOptions) -> 
     """List assistants; the commands name one by its name or id. `hearth chat --assistant NAME` talks with one."""
     if is_group(context):
         return
-    say_list(list(server.connect().every("/v1/assistants")), as_json, _line, "there are no assistants")
+    found = list(server.connect().every("/v1/assistants"))
+    say_list(found, as_json, lambda rows: "\n".join(map(_line, rows)), "there are no assistants")
 
 
 @assistants.command()

@@ -22,7 +22,7 @@ def facts(context: click.Context, ended: bool, as_json: bool, server: ServerOpti
     if is_group(context):
         return
     found = list(server.connect().every(f"/v1/facts{'?ended=true' if ended else ''}"))
-    say_list(found, as_json, fact_line, "nothing was learned yet")
+    say_list(found, as_json, lambda rows: "\n".join(map(fact_line, rows)), "nothing was learned yet")
 
 
 @facts.command()

@@ -80,65 +80,65 @@ def load_lines(path: Path) -> list[MemoryLine]:
     return lines
 
 
-class MemoryEvaluator:
-    """Sends each line to a conversation of a new owner, and waits for the memory to read it."""
+async def learned(
+    parts: MemoryParts, conversations: Conversations, lines: Sequence[Question]
+) -> AsyncIterator[Row]:
+    """Send each line to a conversation of a new owner, and yield its row once the memory has read it.
 
-    def __init__(self, parts: MemoryParts, conversations: Conversations) -> None:
-        self._parts = parts
-        self._conversations = conversations
+    Raises HearthError if the memory cannot read a line.
+    """
+    for line in lines:
+        assert isinstance(line, MemoryLine)
+        begun = time.monotonic()
+        stored, changed = await _learned(parts, conversations, line)
+        yield _scored(line, stored, changed, time.monotonic() - begun)
 
-    async def run(self, lines: Sequence[Question]) -> AsyncIterator[Row]:
-        """Yield a row per line, in order. Raises HearthError if the memory cannot read a line."""
-        for line in lines:
-            assert isinstance(line, MemoryLine)
-            begun = time.monotonic()
-            stored, changed = await self._learned(line)
-            yield _scored(line, stored, changed, time.monotonic() - begun)
 
-    async def _learned(self, line: MemoryLine) -> tuple[list[list[str]], list[list[str]]]:
-        """Return the facts that the line leaves, as key and text, and its task changes, as operation and title."""
-        owner, now = str(uuid4()), self._parts.clock()
-        talk = Conversation(
-            id=str(uuid4()),
-            owner=owner,
-            kind="code" if line.category.startswith("code ") else "chat",
-            policy=self._parts.settings.policy,
-            created_at=now,
-            updated_at=now,
-        )
+async def _learned(
+    parts: MemoryParts, conversations: Conversations, line: MemoryLine
+) -> tuple[list[list[str]], list[list[str]]]:
+    """Return the facts that the line leaves, as key and text, and its task changes, as operation and title."""
+    owner, now = str(uuid4()), parts.clock()
+    talk = Conversation(
+        id=str(uuid4()),
+        owner=owner,
+        kind="code" if line.category.startswith("code ") else "chat",
+        policy=parts.settings.policy,
+        created_at=now,
+        updated_at=now,
+    )
 
-        def prepare(connection: apsw.Connection) -> dict[str, str]:
-            add_conversation(connection, talk)
-            day = datetime.now(time_zone(self._parts.settings.time_zone)).date().isoformat()
-            tasks = [
-                NewTask(owner=owner, level="task", title=title, day=day, created_at=now)
-                for title in line.open
-            ]
-            return {add_task(connection, task).id: "open" for task in tasks}
-
-        before = await self._parts.database.write(prepare)
-        for said in [line.said] if isinstance(line.said, str) else line.said:
-            by_user = not said.startswith(_ASSISTANT)
-            call = PostCall(
-                id=str(uuid4()),
-                conversation=talk,
-                text=said.removeprefix(_ASSISTANT),
-                role="user" if by_user else "assistant",
-                reply=False,
-            )
-            async with aclosing(self._conversations.post(call)) as events:
-                async for _ in events:
-                    pass
-        await wait_for_jobs(self._parts.database, talk)
-        facts, tasks = await self._parts.database.read(
-            lambda c: (list_facts(c, owner, limit=_MOST), list_tasks(c, owner, limit=_MOST))
-        )
-        changed = [
-            ["add" if task.id not in before else task.state, task.title]
-            for task in tasks
-            if before.get(task.id) != task.state
+    def prepare(connection: apsw.Connection) -> dict[str, str]:
+        add_conversation(connection, talk)
+        day = datetime.now(time_zone(parts.settings.time_zone)).date().isoformat()
+        tasks = [
+            NewTask(owner=owner, level="task", title=title, day=day, created_at=now) for title in line.open
         ]
-        return [[fact.key.replace("_", " "), fact.text] for fact in facts], changed
+        return {add_task(connection, task).id: "open" for task in tasks}
+
+    before = await parts.database.write(prepare)
+    for said in [line.said] if isinstance(line.said, str) else line.said:
+        by_user = not said.startswith(_ASSISTANT)
+        call = PostCall(
+            id=str(uuid4()),
+            conversation=talk,
+            text=said.removeprefix(_ASSISTANT),
+            role="user" if by_user else "assistant",
+            reply=False,
+        )
+        async with aclosing(conversations.post(call)) as events:
+            async for _ in events:
+                pass
+    await wait_for_jobs(parts.database, talk)
+    facts, tasks = await parts.database.read(
+        lambda c: (list_facts(c, owner, limit=_MOST), list_tasks(c, owner, limit=_MOST))
+    )
+    changed = [
+        ["add" if task.id not in before else task.state, task.title]
+        for task in tasks
+        if before.get(task.id) != task.state
+    ]
+    return [[fact.key.replace("_", " "), fact.text] for fact in facts], changed
 
 
 async def wait_for_jobs(database: Database, talk: Conversation) -> None:

@@ -9,7 +9,7 @@ import time
 import unicodedata
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, closing
 from functools import partial
 from pathlib import Path
 from uuid import uuid4
@@ -47,34 +47,30 @@ _OWNER = "evaluation"
 _ROUND = re.compile(r"(?<=: )round \d+: ")
 
 
-class ReplayEvaluator:
-    """Replays each dialogue in a database of its own, and reports its progress to ``show``. ``parts`` are changed
-    accordingly."""
+async def replayed(
+    parts: MemoryParts, show: Callable[[str], None], dialogues: Sequence[Question]
+) -> AsyncIterator[Row]:
+    """Replay each dialogue in a database of its own, and yield its row. ``show`` gets the progress.
 
-    def __init__(self, parts: MemoryParts, show: Callable[[str], None]) -> None:
-        self._parts = parts
-        self._show = show
-
-    async def run(self, dialogues: Sequence[Question]) -> AsyncIterator[Row]:
-        """Yield a row per dialogue, in order. Raises HearthError if the memory cannot read one."""
-        for dialogue in dialogues:
-            assert isinstance(dialogue, Dialogue)
-            begun = time.monotonic()
-            with tempfile.TemporaryDirectory() as folder:
-                database = Database(Path(folder) / "hearth.db")
-                database.open()
-                try:
-                    kept = await _Replay(self._parts, database, dialogue, self._show).run(Path(folder))
-                finally:
-                    database.close()
-            yield Row(
-                id=dialogue.id,
-                category=dialogue.category,
-                text=dialogue.text,
-                answerable=False,
-                kept=kept,
-                timings={"total": time.monotonic() - begun},
-            )
+    Raises HearthError if the memory cannot read one.
+    """
+    for dialogue in dialogues:
+        assert isinstance(dialogue, Dialogue)
+        begun = time.monotonic()
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            closing(Database(Path(folder) / "hearth.db")) as database,
+        ):
+            database.open()
+            kept = await _Replay(parts, database, dialogue, show).run(Path(folder))
+        yield Row(
+            id=dialogue.id,
+            category=dialogue.category,
+            text=dialogue.text,
+            answerable=False,
+            kept=kept,
+            timings={"total": time.monotonic() - begun},
+        )
 
 
 class _Replay:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import aclosing
-from typing import Protocol, Self
+from typing import Self
 from uuid import uuid4
 
 import msgspec
@@ -49,41 +49,31 @@ class Asked(Struct, frozen=True):
         return cls(result, steps, [page.title for page in record.pages], background)
 
 
-class Asker(Protocol):
-    async def ask(self, question: str) -> Asked:
-        """Return the answer and its costs. Raises HearthError."""
-        ...
+# Returns the answer to a question and its costs. Raises HearthError.
+Asker = Callable[[str], Awaitable[Asked]]
 
 
-class FlowAsker:
-    """Asks the flow in this process, which appends its request records with the token counts to ``records``."""
-
-    def __init__(
-        self, flow: AskFlow, records: list[RequestRecord], deadline_seconds: float, adapter: str = ""
-    ) -> None:
-        self._flow = flow
-        self._adapter = adapter
-        self._records = records
-        self._deadline = deadline_seconds
-
-    async def ask(self, question: str) -> Asked:
-        self._records.clear()
-        call = AskCall(id=f"eval-{uuid4().hex[:12]}", question=question, adapter=self._adapter)
-        try:
-            async with asyncio.timeout(self._deadline), aclosing(self._flow.run(call)) as events:  # type: ignore[type-var]
-                async for event in events:
-                    if isinstance(event, AnswerDone):
-                        return Asked.logged(event.result, self._records[-1])
-        except TimeoutError:
-            raise DeadlineError(f"no answer within {self._deadline:g} seconds") from None
-        raise HearthError("the flow ended without a result")
+async def ask_flow(
+    flow: AskFlow, records: list[RequestRecord], deadline: float, question: str, adapter: str = ""
+) -> Asked:
+    """Ask the flow in this process, which appends its request records with the token counts to ``records``."""
+    records.clear()
+    call = AskCall(id=f"eval-{uuid4().hex[:12]}", question=question, adapter=adapter)
+    try:
+        async with asyncio.timeout(deadline), aclosing(flow.run(call)) as events:  # type: ignore[type-var]
+            async for event in events:
+                if isinstance(event, AnswerDone):
+                    return Asked.logged(event.result, records[-1])
+    except TimeoutError:
+        raise DeadlineError(f"no answer within {deadline:g} seconds") from None
+    raise HearthError("the flow ended without a result")
 
 
 class Evaluator:
     """Scores questions against ``wiki``; without an ``asker`` only retrieval, which needs no model."""
 
     def __init__(self, wiki: WikiSource, asker: Asker | None) -> None:
-        self.wiki = wiki
+        self._wiki = wiki
         self._asker = asker
 
     async def run(self, questions: Sequence[Question]) -> AsyncIterator[Row]:
@@ -121,7 +111,7 @@ class Evaluator:
         )
 
     async def _asked(self, row: Row, question: Question, asker: Asker) -> Row:
-        asked = await asker.ask(question.text)
+        asked = await asker(question.text)
         by_terms = await self._found(question.text, asked.result.search_terms)
         row = score(row, question, asked.result, await self._cited(asked.result), by_terms)
         if asked.pages is not None:
@@ -139,7 +129,7 @@ class Evaluator:
             return terms
 
         journal = Journal(AskCall(id="evaluation", question=question))
-        found = await Retrieval(self.wiki, journal, _PAGES, _SECONDS).run(question, proposed())
+        found = await Retrieval(self._wiki, journal, _PAGES, _SECONDS).run(question, proposed())
         return [each.page.title for each in found.pages]
 
     async def _cited(self, result: AskResult) -> dict[str, Page]:
@@ -147,7 +137,7 @@ class Evaluator:
         pages = {}
         for title in {cited.title for cited in result.citations}:
             try:
-                pages[title] = await self.wiki.fetch(title)
+                pages[title] = await self._wiki.fetch(title)
             except NotFoundError:
                 continue
         return pages

@@ -10,7 +10,7 @@ from gateway.base.errors import HearthError
 from gateway.cli.chat.session import ChatSession
 from gateway.cli.common.text import say, time_text
 from gateway.cli.facts import fact_id, fact_line
-from gateway.cli.tasks.lines import show_tasks, task_line
+from gateway.cli.tasks.lines import task_line, tasks_text
 
 _BAR = 30
 _HITS = 20
@@ -124,8 +124,9 @@ def _keep(session: ChatSession, _: str) -> None:
 def _tasks(session: ChatSession, day: str) -> None:
     query = "" if day == "all" else f"?day={quote(day or 'today')}"
     found = list(session.client.every(f"/v1/tasks{query}"))
-    show_tasks(found)
-    if not found:
+    if found:
+        say(tasks_text(found))
+    else:
         say("there are no tasks; /tasks all looks at every day", err=True)
 
 

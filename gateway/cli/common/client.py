@@ -266,12 +266,12 @@ def network_errors(url: str) -> Iterator[None]:
 
 
 def say_list(
-    rows: list[dict[str, Any]], as_json: bool, line: Callable[[dict[str, Any]], str], nothing: str
+    rows: list[dict[str, Any]], as_json: bool, text: Callable[[list[dict[str, Any]]], str], nothing: str
 ) -> None:
-    """Print rows of a list of the server as JSON or as lines, or that there is ``nothing``."""
+    """Print rows of a list of the server as JSON or as ``text``, or that there is ``nothing``."""
     if as_json:
         say(msgspec.json.encode({"data": rows, "next": None}))
     elif rows:
-        say("\n".join(map(line, rows)))
+        say(text(rows))
     else:
         say(nothing, err=True)

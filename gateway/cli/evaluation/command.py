@@ -19,7 +19,7 @@ from gateway.cli.common.client import ServerOptions, with_server
 from gateway.cli.common.exits import EXIT_INTERRUPTED, exit_status
 from gateway.cli.common.options import PathType, json_option
 from gateway.cli.common.text import say, table
-from gateway.cli.evaluation.setup import AnyEvaluator, Setup, TermSource, opened_setup
+from gateway.cli.evaluation.setup import Scoring, Setup, TermSource, opened_setup
 from gateway.evaluation.comparison import compare, comparison_table
 from gateway.evaluation.dialogues import is_dialogue, load_dialogues
 from gateway.evaluation.kept import check_writable, keep_run, read_run, rows_so_far
@@ -27,7 +27,6 @@ from gateway.evaluation.measures import intervals
 from gateway.evaluation.memory import load_lines
 from gateway.evaluation.questions import Question, load_questions, problems, set_name
 from gateway.evaluation.report import Run, by_category, headline, markdown, summary, tables
-from gateway.evaluation.run import Evaluator
 from gateway.telemetry import logs
 
 
@@ -156,8 +155,8 @@ def _is_typed(ctx: click.Context, option: click.Parameter) -> bool:
 
 async def _problems(setup: Setup, questions: Sequence[Question]) -> list[str]:
     async with setup.answering() as answering:
-        assert isinstance(answering.evaluator, Evaluator)
-        return await problems(answering.evaluator.wiki, questions)
+        assert answering.wiki is not None
+        return await problems(answering.wiki, questions)
 
 
 def _show_problems(found: list[str], questions: int) -> None:
@@ -188,19 +187,19 @@ async def _run(
             rows=[],
         )
         rows = rows_so_far(out, run, questions) if out else []
-        status = await _score(answering.evaluator, questions, msgspec.structs.replace(run, rows=rows), out)
+        status = await _score(answering.rows, questions, msgspec.structs.replace(run, rows=rows), out)
     order = {question.id: place for place, question in enumerate(questions)}
     rows.sort(key=lambda row: order[row.id])
     return msgspec.structs.replace(run, rows=rows), status
 
 
-async def _score(evaluator: AnyEvaluator, questions: Sequence[Question], run: Run, out: Path | None) -> int:
+async def _score(rows: Scoring, questions: Sequence[Question], run: Run, out: Path | None) -> int:
     """Add the missing rows to ``run``. Return the exit status, which says why it ended early."""
     done = {row.id for row in run.rows}
     left = [question for question in questions if question.id not in done]
     with tqdm(total=len(questions), initial=len(done), unit=" questions", disable=None) as bar:
         try:
-            async for row in evaluator.run(left):
+            async for row in rows(left):
                 run.rows.append(row)
                 bar.set_postfix_str(f"{sum(each.right for each in run.rows)} right", refresh=False)
                 bar.update()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
@@ -20,10 +20,11 @@ from gateway.cli.common.client import GatewayClient, ReplyError, ServerOptions
 from gateway.cli.common.database import opened_database
 from gateway.cli.common.text import say
 from gateway.config.settings import Settings
-from gateway.evaluation.memory import MemoryEvaluator
-from gateway.evaluation.replay import ReplayEvaluator
-from gateway.evaluation.run import Asked, Evaluator, FlowAsker
-from gateway.evaluation.score import Tokens
+from gateway.evaluation.memory import learned
+from gateway.evaluation.questions import Question
+from gateway.evaluation.replay import replayed
+from gateway.evaluation.run import Asked, Asker, Evaluator, ask_flow
+from gateway.evaluation.score import Row, Tokens
 from gateway.inference.host import HostInference
 from gateway.inference.interface import Inference
 from gateway.inference.reranker import Reranker
@@ -39,17 +40,19 @@ from gateway.vectors.parts import make_embedder, make_reranker, make_search
 from gateway.wiki.source import WikiSource
 
 TermSource = Literal["model", "question"]
-
-
-AnyEvaluator = Evaluator | MemoryEvaluator | ReplayEvaluator
+Scoring = Callable[[Sequence[Question]], AsyncIterator[Row]]
 
 
 class Answering(NamedTuple):
-    """The evaluator and its model. Without a model the name is empty, with a server the fingerprint of the weights."""
+    """The scoring of questions, and its model: without one the name is empty, with a server the fingerprint.
 
-    evaluator: AnyEvaluator
+    ``wiki`` is set without a model.
+    """
+
+    rows: Scoring
     model: str = ""
     weights: str = ""  # fingerprint
+    wiki: WikiSource | None = None
 
 
 class Setup:
@@ -119,10 +122,10 @@ class Setup:
             )
             weights = (await host.model_info()).fingerprint
             if dialogues:
-                yield Answering(ReplayEvaluator(parts, partial(say, err=True)), model.name, weights)
+                yield Answering(partial(replayed, parts, partial(say, err=True)), model.name, weights)
             else:
                 conversations = await open_memory(parts, stack, Supervision())
-                yield Answering(MemoryEvaluator(parts, conversations), model.name, weights)
+                yield Answering(partial(learned, parts, conversations), model.name, weights)
 
     @asynccontextmanager
     async def answering(self) -> AsyncIterator[Answering]:
@@ -145,12 +148,12 @@ class Setup:
                 )
                 stack.push_async_callback(reranker.close)
                 flow = self._flow(host, model, wiki, reranker)
-                yield Answering(Evaluator(wiki, flow), model.named(self._adapter), weights)
+                yield Answering(Evaluator(wiki, flow).run, model.named(self._adapter), weights)
             elif self._client:
                 asker = ServerAsker(self._client, self._database)
-                yield Answering(Evaluator(wiki, asker), await asker.model())
+                yield Answering(Evaluator(wiki, asker.ask).run, await asker.model())
             else:
-                yield Answering(Evaluator(wiki, None))
+                yield Answering(Evaluator(wiki, None).run, wiki=wiki)
 
     async def _open_wiki(self, stack: AsyncExitStack) -> WikiSource:
         """Open the wiki as the server does. If it has vectors, wait until all are computed."""
@@ -173,7 +176,7 @@ class Setup:
             return make_upstream(self.settings)
         return HostInference(model, self.settings.model)
 
-    def _flow(self, host: Inference, model: ResolvedModel, wiki: WikiSource, reranker: Reranker) -> FlowAsker:
+    def _flow(self, host: Inference, model: ResolvedModel, wiki: WikiSource, reranker: Reranker) -> Asker:
         """Make the flow of /ask, without the request log and the cache of summaries."""
         records: list[RequestRecord] = []
 
@@ -189,7 +192,8 @@ class Setup:
             fetch_timeout=self.settings.wiki.fetch_timeout_seconds,
             reranker=reranker,
         )
-        return FlowAsker(AskFlow(parts, keep), records, self.settings.ask.deadline_seconds, self._adapter)
+        deadline = self.settings.ask.deadline_seconds
+        return partial(ask_flow, AskFlow(parts, keep), records, deadline, adapter=self._adapter)
 
     def _prompts(self) -> PromptSet:
         return load_prompts(self.settings.prompts_dir)

@@ -139,33 +139,28 @@ def chat(value: dict[str, Any], where: str, policy: PolicyName) -> tuple[Archive
 
 
 def message(
-    before: Sequence[StoredMessage],
-    conversation: str,
-    role: Any,
-    text: str,
-    at: float,
-    *,
-    name: str | None = None,
-    speaker: str = "",
-    failed: bool = False,
+    before: Sequence[StoredMessage], conversation: str, role: Any, text: str, at: float, **known: Any
 ) -> StoredMessage:
-    """Make the message after ``before``, with its number and round. Its tokens are counted at the first use."""
+    """Make the message after ``before``, with its number and round, and other fields that are ``known``.
+
+    Its tokens are counted at the first use.
+    """
     last = before[-1] if before else None
     new_round = last is None or (role == "user" and last.role == "assistant")
-    return StoredMessage(
+    made = StoredMessage(
         seq=len(before) + 1,
-        id=name or str(uuid.uuid5(_NAMESPACE, f"{conversation} {len(before)}")),
+        id=str(uuid.uuid5(_NAMESPACE, f"{conversation} {len(before)}")),
         conversation=conversation,
         role=role,
-        speaker=speaker,
+        speaker="",
         text=text,
         tokens=UNCOUNTED,
         round=(last.round if last else 0) + new_round,
-        failed=failed,
         summarized_by=None,
         redactions=0,
         created_at=at,
     )
+    return msgspec.structs.replace(made, **known)
 
 
 def seconds(value: Any) -> float:

@@ -266,11 +266,9 @@ def _archive(
     """The archive of a conversation; ``before`` is the number of messages of those before it."""
     messages: list[StoredMessage] = []
     for line in lines:
-        at, more = line.time.timestamp(), {"name": line.id, "speaker": line.speaker}
-        made = message(messages, name, line.role, line.text, at, failed=line.failed, **more)
-        messages.append(
-            msgspec.structs.replace(made, round=line.round or made.round, redactions=line.redactions)
-        )
+        known = {key: getattr(line, key) for key in ("id", "speaker", "failed", "redactions")}
+        known |= {"round": line.round} if line.round else {}
+        messages.append(message(messages, name, line.role, line.text, line.time.timestamp(), **known))
     seqs = {each.id: before + each.seq for each in messages}
     answers = {line.id: seqs.get(line.answers or "") for line in lines}
     messages = [msgspec.structs.replace(m, seq=seqs[m.id], answers=answers[m.id]) for m in messages]

@@ -5,12 +5,11 @@ from __future__ import annotations
 from urllib.parse import quote
 
 import click
-import msgspec
 
-from gateway.cli.common.client import GatewayClient, ServerOptions, with_client, with_server
+from gateway.cli.common.client import GatewayClient, ServerOptions, say_list, with_client, with_server
 from gateway.cli.common.options import is_group, json_option
 from gateway.cli.common.text import say
-from gateway.cli.tasks.lines import MARKS, show_tasks, task_line
+from gateway.cli.tasks.lines import MARKS, task_line, tasks_text
 from gateway.cli.tasks.run import COMMANDS
 
 
@@ -24,12 +23,7 @@ def tasks(context: click.Context, day: str | None, as_json: bool, server: Server
     if is_group(context):
         return
     found = list(server.connect().every(f"/v1/tasks{f'?day={quote(day)}' if day else ''}"))
-    if as_json:
-        say(msgspec.json.encode({"data": found, "next": None}))
-    elif found:
-        show_tasks(found)
-    else:
-        say("there are no tasks; `hearth tasks add TITLE` makes one", err=True)
+    say_list(found, as_json, tasks_text, "there are no tasks; `hearth tasks add TITLE` makes one")
 
 
 @tasks.command()

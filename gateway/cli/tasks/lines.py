@@ -13,10 +13,10 @@ from gateway.cli.tasks.seen import note_seen
 MARKS = {"open": " ", "doing": ">", "waiting": "?", "done": "x", "cancelled": "-"}
 
 
-def show_tasks(tasks: Sequence[dict[str, Any]]) -> None:
-    """Print tasks under headings for their days, in the order given."""
-    for day, of_day in groupby(tasks, key=lambda task: str(task["day"])):
-        say("\n".join([day, *map(task_line, of_day)]))
+def tasks_text(tasks: Sequence[dict[str, Any]]) -> str:
+    """List tasks under headings for their days, in the order given."""
+    days = groupby(tasks, key=lambda task: str(task["day"]))
+    return "\n".join(line for day, of_day in days for line in (day, *map(task_line, of_day)))
 
 
 def show_notices(client: GatewayClient, *, aside: bool = False) -> None:

@@ -47,7 +47,7 @@ def answered(text: str) -> AskResult:
 
 
 async def test_a_row_has_both_kinds_of_retrieval_and_the_answers_scores(wiki: LocalWiki) -> None:
-    (row,) = [row async for row in Evaluator(wiki, Outcomes()).run(QUESTIONS[:1])]
+    (row,) = [row async for row in Evaluator(wiki, Outcomes().ask).run(QUESTIONS[:1])]
     assert (row.own_rank, row.model_rank, row.terms) == (1, 1, ["Befunge author"])
     assert (row.facts, row.right, row.asked) == (1, True, True)
     assert (row.statements, row.recalled_statements, row.citations, row.precise_citations) == (1, 1, 1, 1)
@@ -77,7 +77,7 @@ def test_where_no_model_is_asked_the_record_has_what_the_answer_is_chosen_from()
 
 async def test_a_failure_is_a_row_and_the_next_question_is_asked(wiki: LocalWiki) -> None:
     asker = Outcomes(DeadlineError("no answer"), None, DeadlineError("no answer"))
-    rows = [row async for row in Evaluator(wiki, asker).run(QUESTIONS)]
+    rows = [row async for row in Evaluator(wiki, asker.ask).run(QUESTIONS)]
     assert [row.error is None for row in rows] == [False, True, False, True, True, True, True, True]
     assert rows[0].error == "deadline_exceeded: no answer" and rows[0].own_rank == 1 and not rows[0].right
 
@@ -86,7 +86,7 @@ async def test_failures_in_a_row_end_the_run(wiki: LocalWiki) -> None:
     rows: list[Row] = []
     asker = Outcomes(*[OverloadedError("the queue is full", retry_after=1.0)] * 8)
     with pytest.raises(OverloadedError):
-        async for row in Evaluator(wiki, asker).run(QUESTIONS):
+        async for row in Evaluator(wiki, asker.ask).run(QUESTIONS):
             rows.append(row)
     assert (asker.asked, len(rows)) == (5, 5)
 
@@ -94,5 +94,5 @@ async def test_failures_in_a_row_end_the_run(wiki: LocalWiki) -> None:
 async def test_a_wrong_configuration_ends_the_run_at_once(wiki: LocalWiki) -> None:
     asker = Outcomes(ConfigurationError("no such model"))
     with pytest.raises(ConfigurationError):
-        _ = [row async for row in Evaluator(wiki, asker).run(QUESTIONS)]
+        _ = [row async for row in Evaluator(wiki, asker.ask).run(QUESTIONS)]
     assert asker.asked == 1
