@@ -84,8 +84,11 @@ class QuestionRun:
 
     async def answer(self) -> AskResult:
         """Run all steps. Raises InvalidRequestError, PromptTooLongError, ConfigurationError, HearthError."""
-        self._parts = await _about_its_wiki(self._parts)
-        parts, journal = self._parts, self._journal
+        given, journal = self._parts, self._journal
+        # Where the settings have no subject, it is the wiki's name, which an import can change.
+        subject = given.settings.subject or (await given.wiki.site()).name or _ANY_SUBJECT
+        settings = msgspec.structs.replace(given.settings, subject=subject)
+        parts = self._parts = msgspec.structs.replace(given, settings=settings)
         style = journal.call.style or parts.settings.style
         prompt = parts.prompts.style(style)
         journal.details["style"] = style
@@ -243,12 +246,6 @@ class QuestionRun:
             model=parts.model_name(journal.call.adapter),
             notice=parts.notice,
         )
-
-
-async def _about_its_wiki(parts: FlowParts) -> FlowParts:
-    """Fill in the subject where the settings have none: it is the wiki's name, which an import can change."""
-    subject = parts.settings.subject or (await parts.wiki.site()).name or _ANY_SUBJECT
-    return msgspec.structs.replace(parts, settings=msgspec.structs.replace(parts.settings, subject=subject))
 
 
 def _what_to_ask(subject: str, titles: Sequence[str]) -> str:

@@ -55,10 +55,9 @@ _GROUPS = tuple(
     thành lập, lập ra, ra đời
     """.strip().splitlines()
 )
-_FIRST = {each: group[0] for group in _GROUPS for each in group}
 _ALL = {each: group for group in _GROUPS for each in group}
 # The longest first; a syllable is bounded by what is no letter.
-_EXPRESSION = any_case(rf"(?<!\w)(?:{'|'.join(map(re.escape, sorted(_FIRST, key=len, reverse=True)))})(?!\w)")
+_EXPRESSION = any_case(rf"(?<!\w)(?:{'|'.join(map(re.escape, sorted(_ALL, key=len, reverse=True)))})(?!\w)")
 _VIETNAMESE = any_case("[đăơưạ-ỹ]")  # else "email" would be read as Vietnamese
 
 
@@ -66,7 +65,7 @@ def as_in_one_region(text: str) -> str:
     """A Vietnamese text with one of the expressions that mean the same; any other text as it is."""
     if not _VIETNAMESE.search(text):
         return text
-    return _EXPRESSION.sub(lambda found: _FIRST[found[0].casefold()], text)
+    return _EXPRESSION.sub(lambda found: _ALL[found[0].casefold()][0], text)
 
 
 def other_expressions(question: str) -> list[str]:

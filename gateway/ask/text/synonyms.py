@@ -211,19 +211,17 @@ reward prize
 """.strip().splitlines()
 
 
-def _grouped() -> tuple[dict[str, frozenset[str]], dict[str, tuple[str, ...]]]:
-    """The stems, and the words, that say about the same as a stem."""
-    stems: dict[str, frozenset[str]] = {}
+def _grouped() -> dict[str, dict[str, None]]:
+    """The words that say about the same as a stem, in the order of the groups."""
     words: dict[str, dict[str, None]] = {}
     for group in map(str.split, _GROUPS):
-        every = frozenset(map(stem, group))
-        for each in every:
-            stems[each] = stems.get(each, frozenset()) | every
+        for each in set(map(stem, group)):
             words.setdefault(each, {}).update(dict.fromkeys(group))
-    return stems, {each: tuple(found) for each, found in words.items()}
+    return words
 
 
-_SYNONYMS, _WORDS = _grouped()
+_WORDS = _grouped()
+_SYNONYMS = {each: frozenset(map(stem, words)) for each, words in _WORDS.items()}
 
 _NUMERAL = (
     r"(?:[0-9]|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|hundred|thousand|million)\b)[\s-]*"

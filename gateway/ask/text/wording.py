@@ -10,9 +10,8 @@ _SHORT_FORMS = {
     **{f"{word}s": f"{word} is" for word in ("what", "who", "where", "how", "when", "why")},
     **{
         f"{word}nt": f"{word} not"
-        for word in ("is", "are", "was", "were", "do", "does", "did", "has", "have")
+        for word in "is are was were do does did has have could would should must".split()  # noqa: SIM905
     },
-    **{f"{word}nt": f"{word} not" for word in ("could", "would", "should", "must")},
     "cant": "cannot",
     "wont": "will not",
     "wanna": "want to",

