@@ -13,18 +13,14 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, Struct
 
+from gateway.ask.text.words import WORD_NUMBERS
 from gateway.base.errors import ConfigurationError, NotFoundError
 from gateway.wiki.source import WikiSource
 
 Fact = Annotated[list[str], Meta(min_length=1)]
 
 _THOUSANDS = re.compile(r"(?<=\d)[,  ](?=\d{3}(?!\d))")
-_NUMBERS = {
-    word: str(number)
-    for number, word in enumerate(
-        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen".split()  # noqa: SIM905
-    )
-} | {"twenty": "20"}
+_NUMBERS = WORD_NUMBERS | {"thirteen": "13", "fourteen": "14", "twenty": "20"}
 
 
 class Question(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -28,7 +28,7 @@ _THOUSANDS = re.compile(r"(?<=[0-9]),(?=[0-9]{3}(?![0-9]))")
 _LAST = re.compile(r"(?<=\S)(?<![.?!…])[.?!…]+\s*\Z")  # it is no part of the name before it: ><>?
 _APOSTROPHE = re.compile("['’]")
 _PLAIN_PUNCTUATION = frozenset(".,;:!?'\"()[]{}…–—-*`’‘“”")
-_WORD_NUMBERS = {
+WORD_NUMBERS = {
     word: str(number)
     for number, word in enumerate(
         "zero one two three four five six seven eight nine ten eleven twelve".split()  # noqa: SIM905
@@ -132,7 +132,7 @@ def lower_case_stems(text: str) -> set[str]:
 
 
 def _stem_or_digits(token: str) -> str:
-    return _WORD_NUMBERS.get(token.casefold()) or stem(token)
+    return WORD_NUMBERS.get(token.casefold()) or stem(token)
 
 
 def _is_name(token: str, first: bool, following: str, ordinary: Collection[str]) -> bool:

@@ -8,15 +8,13 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from gateway.ask.text.words import any_case
 from gateway.base.errors import InvalidRequestError
-from gateway.runs.planning.when import TIME
+from gateway.runs.planning.when import TIME_WITHIN
 from gateway.runs.tool import RunTool, Toolbox
 from gateway.store.memory.tasks import Task
 
 MAX_ITEMS = 12
 MAX_TITLE = 300
-_TIME = any_case(TIME)
 RESULT = re.compile(r"\{\{(\d{1,3})\}\}")  # in an argument: the result of that step
 
 
@@ -51,7 +49,7 @@ def line_of(item: Task) -> str:
 
 def times_in(text: str, tools: Toolbox) -> list[str]:
     """The complete times that a text has."""
-    found = (match["time"] for match in _TIME.finditer(text))
+    found = (match["time"] for match in TIME_WITHIN.finditer(text))
     return [time for time in dict.fromkeys(found) if _is_moment(time, tools)]
 
 

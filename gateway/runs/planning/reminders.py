@@ -8,7 +8,7 @@ from typing import Literal
 from msgspec import Struct
 
 from gateway.ask.text.words import any_case
-from gateway.runs.planning.when import DAY, SPAN, SPOKEN, SPOKEN_HOUR, TIME
+from gateway.runs.planning.when import DAY, SPAN, SPOKEN, SPOKEN_HOUR, TIME, TIME_WITHIN
 
 Kind = Literal["reminder", "alarm", "timer"]
 
@@ -84,7 +84,6 @@ _VAGUE = any_case(
     r"(?:gì|việc) (?:đó|này))"
 )
 _DANGLING = any_case(r"(?:\s*\b(?:for|at|on|by|from|starting|of|to go off|vào|lúc|cho))+\s*$")
-_TIME = any_case(TIME)
 _SPAN = any_case(rf"(?:(?:for|of|from|in|after|trong)\s+)?(?P<time>{SPAN})(?:\s+(?:from now|nữa))?")
 _DAY = any_case(DAY)
 
@@ -134,7 +133,7 @@ def reminder_in(text: str) -> Reminder | None:
     if _JOKE.search(plain):
         return None
     spans = list(_SPAN.finditer(plain)) if is_timer else []
-    times = spans or [m for m in _TIME.finditer(plain) if not _DEADLINE.search(plain[: m.start()])]
+    times = spans or [m for m in TIME_WITHIN.finditer(plain) if not _DEADLINE.search(plain[: m.start()])]
     for chosen in [*_choices(times), []]:
         rest, time = _plain(_without(plain, chosen)), _joined([match["time"] for match in chosen])
         for kind, words in _WORDINGS:
@@ -150,7 +149,7 @@ def reminder_in(text: str) -> Reminder | None:
                 continue
             if kind != "reminder" and _HOUR.fullmatch(about):
                 about, time = "", f"{time} at {about}".strip()  # "an alarm for 9 tomorrow"
-            if kind != "reminder" and (_TIME.search(about) or _NUMBERED.match(about)):
+            if kind != "reminder" and (TIME_WITHIN.search(about) or _NUMBERED.match(about)):
                 return None  # several
             time = f"in {time}" if spans and time else time
             vietnamese = bool(_VIETNAMESE.search(plain))

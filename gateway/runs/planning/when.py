@@ -76,6 +76,7 @@ TIME = (
     rf"\d{{1,2}}(?:[:.]\d{{2}}(?!\d){_HALF}?|\s*giờ(?:\s*\d{{1,2}}\b)?{_HALF}?|h\b{_HALF}?|{_HALF})(?:\s+{_DAY}(?:\s+{_PART})?)?|"
     rf"{SPAN}(?=\s*$))"
 )
+TIME_WITHIN = any_case(TIME)
 # "An hour before 15:00" is another time than 15:00.
 FROM_ANOTHER = any_case(
     rf"\b{SPAN}\s+(?:before|after|prior to|ahead of|past|until|till|trước|sau khi)\b|\b(?:half|quarter) (?:past|to)\b"

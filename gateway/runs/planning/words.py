@@ -10,7 +10,6 @@ import re
 
 from msgspec import Struct
 
-from gateway.ask.text.words import any_case
 from gateway.base.redact import MARK
 from gateway.runs.planning import wordings
 from gateway.runs.planning.beyond import CONDITION, KEPT, LISTED, RECURRING
@@ -18,11 +17,10 @@ from gateway.runs.planning.items import MAX_ITEMS, MAX_TITLE, PlannedItem, item_
 from gateway.runs.planning.known import NamedThings
 from gateway.runs.planning.lists import list_requests
 from gateway.runs.planning.reminders import reminders_in
-from gateway.runs.planning.when import FROM_ANOTHER, TIME, with_hour
+from gateway.runs.planning.when import FROM_ANOTHER, TIME, TIME_WITHIN, with_hour
 from gateway.runs.tool import Toolbox
 
 _MOST_OPTIONS = 12
-_TIME = any_case(TIME)
 _TIMED = re.compile(rf"{TIME},?\s+(?P<rest>.+)", re.I | re.S)
 _HOLDING = ("remember", "add_task", "remind_at", "notify")
 _FINDING = (
@@ -177,7 +175,7 @@ def _kept_of_reading(text: str, before: list[_Step]) -> list[_Step]:
 def _kept_of_wiki(text: str, before: list[_Step]) -> list[_Step]:
     """Topic to look up and remember; "it" is the topic of the search before."""
     found = wordings.KEEP_FOUND.fullmatch(text)
-    if found is None or any(each.search(text) for each in (wordings.PATH, _TIME)):
+    if found is None or any(each.search(text) for each in (wordings.PATH, TIME_WITHIN)):
         return []
     asked = (found["question"] or found["topic"]).strip(" ?.")
     if before and before[-1][0] == "search_wiki" and not wordings.PRONOUN.fullmatch(asked):
@@ -199,7 +197,7 @@ def _of_waiting(text: str, before: list[_Step]) -> list[_Step]:
 
 def _at_a_time(text: str, known: NamedThings, *, last: bool) -> list[_Step]:
     """Topic to look up at a time: "at 18:00 find out who made Befunge", "in two hours, tell me …"."""
-    if not last and (alone := _TIME.fullmatch(text)):
+    if not last and (alone := TIME_WITHIN.fullmatch(text)):
         return [("wait_until", {"time": alone["time"]})]
     timed = _TIMED.fullmatch(text)
     found = _steps(wordings.bare(timed["rest"]), known) if timed else []
@@ -291,7 +289,7 @@ def _is_question(text: str, *, bare: bool) -> bool:
     """Whether the wiki is to be asked; a ``bare`` question follows no words such as "find out"."""
     asked = wordings.GENERAL.sub("", text)
     if not wordings.QUESTION.fullmatch(text) or any(
-        each.search(asked) for each in (wordings.PERSONAL, wordings.PATH, _TIME)
+        each.search(asked) for each in (wordings.PERSONAL, wordings.PATH, TIME_WITHIN)
     ):
         return False
     return not bare or "?" in text or not re.search(r"[,:]", text)
