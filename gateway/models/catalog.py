@@ -251,21 +251,19 @@ def upstream_model(name: str, kind: Kind, context: int = 0, dimensions: int = 0)
     """A model on other servers, which has no file: its path is its name. A row of the catalog gives its defaults."""
     row = Catalog.load().get(name)
     size = 0 if row is None else row.size_bytes or row.path(Path()).stat().st_size
-    return ResolvedModel(
-        name=name,
+    row = row or _unknown_row(name, kind)
+    return view(
+        ResolvedModel,
+        row,
         path=Path(name),
         size_bytes=0,
         ram_bytes=0,
-        context=context or (row.context if row else _UNKNOWN_CONTEXT[kind]),
+        context=context or row.context,
         context_given=bool(context),
         cache_reason="upstream servers have their own",
-        defaults=row.defaults if row else FlowDefaults(),
-        notice=row.notice if row else None,
         kind=kind,
-        prompts=row.prompts if row else TaskPrompts(),
         small=0 < size < _SMALL_BYTES,
-        languages=row.languages if row else (),
-        dimensions=dimensions or (row.dimensions if row else 0) or None,
+        dimensions=dimensions or row.dimensions or None,
     )
 
 
@@ -323,17 +321,16 @@ def _resolve(wanted: _Wanted, known: Catalog) -> ResolvedModel:
         return _resolve_row(row, wanted)
     architecture = header_pairs(path).get("general.architecture") if wanted.kind == "embedding" else None
     like = next((each for each in known.rows if _is_like(each, wanted.kind, path, architecture)), None)
-    row = ModelRow(
-        name=path.stem,
-        file=path.name,
-        description="",
-        licence="",
-        context=_UNKNOWN_CONTEXT[wanted.kind],
-        kind=wanted.kind,
-        prompts=like.prompts if like else TaskPrompts(),
-        dimensions=like.dimensions if like else 0,
-    )
+    row = _unknown_row(path.stem, wanted.kind)
+    if like is not None:
+        row = msgspec.structs.replace(row, prompts=like.prompts, dimensions=like.dimensions)
     return _model(row, path, wanted, "the default for a model that is not in the catalog")
+
+
+def _unknown_row(name: str, kind: Kind) -> ModelRow:
+    """The row of a model that is not in the catalog."""
+    context = _UNKNOWN_CONTEXT[kind]
+    return ModelRow(name=name, file="", description="", licence="", context=context, kind=kind)
 
 
 def _is_like(row: ModelRow, kind: Kind, path: Path, architecture: object) -> bool:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
-import apsw
 from msgspec import Meta, Struct
 
 from gateway.api.mcp.tool import Progress
@@ -20,7 +19,6 @@ from gateway.api.projects.routes import (
     shown_definitions,
 )
 from gateway.api.services import ApiRequest
-from gateway.base.errors import InvalidRequestError, NotFoundError
 from gateway.code import queries
 from gateway.code.outline import Outline
 from gateway.code.source import lines_of
@@ -152,20 +150,7 @@ def outline_text(result: Outline) -> str:
 
 
 async def _project(request: ApiRequest, which: str) -> projects.CodeProject:
-    """Raises NotFoundError, and InvalidRequestError where the choice is not clear."""
-
-    def find(connection: apsw.Connection) -> projects.CodeProject:
-        if which:
-            return projects.project_of(connection, which)
-        known = projects.list_projects(connection)
-        if not known:
-            raise NotFoundError("no project is registered; on the server, `hearth context add PATH` adds one")
-        if len(known) > 1:
-            names = ", ".join(f"`{each.name}`" for each in known)
-            raise InvalidRequestError(f"name one of the projects: {names}", param="project")
-        return known[0]
-
-    return await request.read_local(find)
+    return await request.read_local(lambda c: projects.chosen_project(c, which))
 
 
 def _site(root: Path, use: CodeUse) -> CallSite:

@@ -6,7 +6,6 @@ import asyncio
 from pathlib import Path
 from typing import Annotated
 
-import apsw
 from msgspec import Meta, Struct
 
 from gateway.base.errors import InvalidRequestError, NotFoundError
@@ -14,7 +13,7 @@ from gateway.code import queries
 from gateway.code.source import lines_of
 from gateway.runs.tool import Calling, Risk, RunTool, ToolOutput
 from gateway.store.code.files import file_at
-from gateway.store.code.projects import CodeProject, list_projects, project_of
+from gateway.store.code.projects import chosen_project
 from gateway.store.db import Database
 
 _RISKS: frozenset[Risk] = frozenset({"untrusted", "private"})
@@ -47,7 +46,7 @@ class FileArgs(Struct, frozen=True, forbid_unknown_fields=True):
 def code_tools(database: Database) -> list[RunTool]:
     async def search_code(calling: Calling, asked: CodeSearchArgs) -> ToolOutput:
         """Find parts of a project's code and documents by words."""
-        project = await database.read(lambda c: _project(c, asked.project))
+        project = await database.read(lambda c: chosen_project(c, asked.project))
         hits = await database.read(lambda c: queries.search(c, project.id, asked.query, _HITS))
 
         def shown() -> list[str]:
@@ -66,7 +65,7 @@ def code_tools(database: Database) -> list[RunTool]:
 
     async def callers_of(calling: Calling, asked: CallersArgs) -> ToolOutput:
         """List who calls a function or a method of a project."""
-        project = await database.read(lambda c: _project(c, asked.project))
+        project = await database.read(lambda c: chosen_project(c, asked.project))
         found = await database.read(lambda c: queries.callers(c, project.id, asked.name))
         lines = [
             f"{sure}: {use.caller} ({use.path}:{use.line})"
@@ -81,7 +80,7 @@ def code_tools(database: Database) -> list[RunTool]:
 
     async def read_file(calling: Calling, asked: FileArgs) -> ToolOutput:
         """Read a text file of a project."""
-        project = await database.read(lambda c: _project(c, asked.project))
+        project = await database.read(lambda c: chosen_project(c, asked.project))
 
         def read() -> list[str]:
             root = Path(project.path).resolve()
@@ -101,14 +100,3 @@ def code_tools(database: Database) -> list[RunTool]:
         RunTool(CallersArgs, callers_of, _RISKS),
         RunTool(FileArgs, read_file, _RISKS),
     ]
-
-
-def _project(connection: apsw.Connection, which: str) -> CodeProject:
-    """The named project, or the only one. Raises NotFoundError, InvalidRequestError."""
-    if which:
-        return project_of(connection, which)
-    found = list_projects(connection)
-    if len(found) != 1:
-        names = ", ".join(each.name for each in found) or "none; `hearth context add` registers one"
-        raise InvalidRequestError(f"`project` must name one of the projects: {names}", param="project")
-    return found[0]

@@ -70,6 +70,20 @@ def project_of(connection: apsw.Connection, which: str) -> CodeProject:
     raise NotFoundError(f"there is no project `{which}`; `hearth context list` shows them")
 
 
+def chosen_project(connection: apsw.Connection, which: str) -> CodeProject:
+    """:func:`project_of`, or the only project if ``which`` is "". Raises InvalidRequestError where there are others."""
+    if which:
+        return project_of(connection, which)
+    known = list_projects(connection)
+    if len(known) != 1:
+        names = (
+            ", ".join(f"`{each.name}`" for each in known)
+            or "none; on the server, `hearth context add PATH` adds one"
+        )
+        raise InvalidRequestError(f"`project` must name one of the projects: {names}", param="project")
+    return known[0]
+
+
 def list_projects(connection: apsw.Connection) -> list[CodeProject]:
     return select(connection, CodeProject, "code_projects ORDER BY name")
 

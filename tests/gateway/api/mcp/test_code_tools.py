@@ -75,7 +75,7 @@ async def test_the_project_is_named_where_there_are_several(
         (tmp_path / "other").mkdir()
         (tmp_path / "other" / "a.py").write_text("def one(): ...\n")
         register(settings, tmp_path / "other")
-        assert "name one of the projects: `other`, `shop`" in await refused(client, "outline")
+        assert "must name one of the projects: `other`, `shop`" in await refused(client, "outline")
         assert (await called(client, "definition", name="one", project="other"))["left_out"] == 0
         assert "there is no project `nowhere`" in await refused(client, "outline", project="nowhere")
         assert "`tokens`" in await refused(client, "outline", project="shop", tokens=10**9)
