@@ -7,6 +7,7 @@ only what differs. Every transaction is short.
 from __future__ import annotations
 
 import posixpath
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -89,7 +90,7 @@ class ProjectIndexer:
             packages = {posixpath.dirname(path) for path in known if path.endswith("__init__.py")}
             everything = [FoundFile(row.path, row.language, row.size, row.mtime_ns) for row in known.values()]
             stale = [each for each in files if _is_stale(each, known[each.path], packages)]
-            self._run(_Compared(Walk(everything, [], {}), known, packages, stale))
+            self._run(_Compared(Walk(everything, [], Counter()), known, packages, stale))
 
     def waiting(self) -> int:
         """How many files a run would look at; 0 if there is nothing to do. Raises HearthError as a run does."""
@@ -139,7 +140,7 @@ class ProjectIndexer:
                 for each in results:
                     if isinstance(each, Unread):
                         unread.add(each.path)
-                        found.left_out[each.reason] = found.left_out.get(each.reason, 0) + 1
+                        found.left_out[each.reason] += 1
                 changed = [each for each in results if isinstance(each, FileRead) and _differs(each, known)]
                 if changed:
                     names = self._changed_names(changed, known) if known else set[str]()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -48,7 +49,7 @@ class Walk(NamedTuple):
 
     files: list[FoundFile]
     folders: list[str]
-    left_out: dict[str, int]
+    left_out: Counter[str]
 
 
 def walk(root: Path, excludes: Sequence[str], *, docs: bool = False) -> Walk:
@@ -58,7 +59,7 @@ def walk(root: Path, excludes: Sequence[str], *, docs: bool = False) -> Walk:
     """
     check_root(root)
     own = exclusion(excludes)
-    result = Walk([], [], {})
+    result = Walk([], [], Counter())
     waiting: list[tuple[str, tuple[Spec, ...]]] = [("", ())]
     while waiting:
         folder, specs = waiting.pop()
@@ -67,7 +68,7 @@ def walk(root: Path, excludes: Sequence[str], *, docs: bool = False) -> Walk:
         except OSError as error:
             if not folder:
                 raise InvalidRequestError(f"{root} cannot be read: {error.strerror}", param="path") from None
-            _count(result, "unreadable")
+            result.left_out["unreadable"] += 1
             continue
         result.folders.append(folder)
         if any(entry.name == ".gitignore" for entry in entries):
@@ -82,7 +83,7 @@ def walk(root: Path, excludes: Sequence[str], *, docs: bool = False) -> Walk:
             if isinstance(reason, FoundFile):
                 result.files.append(reason)
             elif reason:
-                _count(result, reason)
+                result.left_out[reason] += 1
     result.files.sort()
     return result
 
@@ -188,7 +189,3 @@ def _ignored(path: str, specs: tuple[Spec, ...]) -> bool:
         if decided is not None:
             return decided
     return False
-
-
-def _count(result: Walk, reason: str) -> None:
-    result.left_out[reason] = result.left_out.get(reason, 0) + 1

@@ -68,17 +68,16 @@ class EmbedLoop:
             self._output.finish(request_id, protocol.Forgotten(request_id))
 
     def _advance(self, pieces: list[Piece], vectors: list[bytes | None]) -> None:
-        failed = {
-            piece.job.id: piece.job for piece, vector in zip(pieces, vectors, strict=True) if not vector
-        }
-        good = [
-            (piece, vector)
-            for piece, vector in zip(pieces, vectors, strict=True)
-            if vector is not None and piece.job.id not in failed
-        ]
-        self._queue.advance([piece for piece, _ in good], [vector for _, vector in good])
-        for job in failed.values():
-            self._end(job, protocol.Failed(job.id, "internal", "the model made a vector without a direction"))
+        """Add the vectors of a batch to its jobs; a job whose text has none fails."""
+        for piece, vector in zip(pieces, vectors, strict=True):
+            job = piece.job
+            if job not in self._queue.jobs:
+                continue  # an earlier text of it has failed
+            if vector is not None:
+                self._queue.advance(piece, vector)
+            else:
+                problem = "the model made a vector without a direction"
+                self._end(job, protocol.Failed(job.id, "internal", problem))
 
     def _compute(self, pieces: list[Piece]) -> list[bytes | None] | None:
         """Compute a batch; None if there is nothing to do, after an abort, or after a failure, which is reported."""

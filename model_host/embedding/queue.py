@@ -7,7 +7,6 @@ goes first.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from model_host.batching.request import aged_lane
@@ -75,11 +74,10 @@ class EmbedQueue:
                 room -= len(tokens)
         return pieces
 
-    def advance(self, pieces: Iterable[Piece], vectors: Iterable[bytes]) -> None:
-        """Add the vectors of a computed batch to its jobs."""
-        for piece, vector in zip(pieces, vectors, strict=True):
-            piece.job.vectors.append(vector)
-            self._served[piece.job.owner] += len(piece.tokens)
+    def advance(self, piece: Piece, vector: bytes) -> None:
+        """Add a computed vector to its job."""
+        piece.job.vectors.append(vector)
+        self._served[piece.job.owner] += len(piece.tokens)
 
     def _rank(self, job: Job, now: float) -> tuple[int, int, float]:
         return aged_lane(job.lane, job.arrived, now), self._served[job.owner], job.arrived

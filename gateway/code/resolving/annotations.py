@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from gateway.code.languages.facts import Expr
 from gateway.code.resolving.containers import Containers
-from gateway.code.resolving.values import Value, Values, external, merge, through
+from gateway.code.resolving.values import Value, Values, external, merge, one_of, through
 from gateway.code.resolving.view import NEVER, View
 
 _OPTIONAL = {"Optional", "Union", "Annotated", "Final", "ClassVar", "Awaitable", "Required", "NotRequired"}
@@ -33,9 +33,7 @@ class Annotations(Containers):
                 inner = ["a", inner, part]
             return self.annotated(view, scope, inner, line, depth + 1) if expr[1].isprintable() else {}
         if expr[0] == "|":
-            for each in expr[1:]:
-                merge(found, self.annotated(view, scope, each, line, depth + 1))
-            return found if len(found) == 1 else through(found, "flow")
+            return one_of(self.annotated(view, scope, each, line, depth + 1) for each in expr[1:])
         if expr[0] == "d":  # `{ shop: Shop }`
             return {self.box(view, scope, expr, typed=True): "type"}
         if expr[0] == "s":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gateway.code.languages.facts import CodeSite, Expr
 from gateway.code.resolving.calls import Calls
 from gateway.code.resolving.containers import pairs_of
-from gateway.code.resolving.values import Value, Values, external, merge, through
+from gateway.code.resolving.values import Value, Values, beyond, external, merged, one_of
 from gateway.code.resolving.view import View
 
 _BUILTIN = "<builtin>."
@@ -43,8 +43,7 @@ class Builtins(Calls):
             return self._argument(view, site, 1)
         found: Values = {}
         if name == "next" or (name in ("min", "max") and len(site.args) == 1):
-            for value, origin in self._argument(view, site, 0).items():
-                merge(found, through(self.elements(value), origin))
+            found = beyond(self._argument(view, site, 0), self.elements)
         elif name in ("enumerate", "zip") and site.args:
             for at in range(len(site.args)):
                 self._argument(view, site, at)  # as it is at this line: it is kept for the box
@@ -54,8 +53,7 @@ class Builtins(Calls):
         elif name == "getattr" and len(site.args) > 1:
             key = site.args[1]
             if key is not None and key[0] == "k":
-                for value in self._argument(view, site, 0):
-                    merge(found, self.attribute(value, str(key[1])))
+                found = merged(self.attribute(each, str(key[1])) for each in self._argument(view, site, 0))
         elif name == "type" and len(site.args) == 1:
             values = self._argument(view, site, 0)
             found = {Value("definition", v.file, v.at): "type" for v in values if v.kind == "instance"}
@@ -72,11 +70,10 @@ class Builtins(Calls):
         """Result of a container's method."""
         if site.callee is None or site.callee[0] != "a":
             return {}
-        found: Values = {}
-        for value, origin in self.evaluate(view, site.scope, site.callee[1], site.line).items():
-            if value.kind == "box":
-                merge(found, through(self._result_of(view, site, value, name), origin))
-        return found
+        values = self.evaluate(view, site.scope, site.callee[1], site.line)
+        return beyond(
+            values, lambda each: self._result_of(view, site, each, name) if each.kind == "box" else {}
+        )
 
     def _result_of(self, view: View, site: CodeSite, box: Value, name: str) -> Values:
         home, scope, expr, typed = self.opened(box)
@@ -85,8 +82,7 @@ class Builtins(Calls):
         pairs = pairs_of(expr)
         if name in ("get", "pop", "setdefault"):
             found = self.item(view, site.scope, box, site.args[0] if site.args else None, site.line)
-            merge(found, self._argument(view, site, 1))
-            return found if len(found) == 1 else through(found, "flow")
+            return one_of([found, self._argument(view, site, 1)])
         if name == "items":
             of = [["s", ["n", "tuple"], ["l", *pair]] if typed else ["l", *pair] for pair in pairs]
             return {self.box(home, scope, ["l", *of], typed=typed): "same file"}
@@ -98,12 +94,12 @@ class Builtins(Calls):
     def _type_variable(self, view: View, site: CodeSite) -> Values:
         """The class that bounds it, or those that it may be; of others nothing is known."""
         bounds = [site.keywords["bound"]] if "bound" in site.keywords else site.args[1:]
-        found: Values = {}
-        for each in bounds:
-            for value, origin in self.annotated(view, site.scope, each, site.line).items():
-                if value.kind == "instance":
-                    merge(found, {Value("definition", value.file, value.at): origin})
-        return found if len(found) == 1 else through(found, "flow")
+        return one_of(
+            {Value("definition", value.file, value.at): origin}
+            for each in bounds
+            for value, origin in self.annotated(view, site.scope, each, site.line).items()
+            if value.kind == "instance"
+        )
 
 
 def _outside(text: str) -> Values:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from gateway.code.languages.facts import CodeSite, Definition, Expr, Param
 from gateway.code.resolving.annotations import Annotations, taken
-from gateway.code.resolving.values import Value, Values, merge, through
+from gateway.code.resolving.values import Value, Values, beyond, merge, through
 from gateway.code.resolving.view import NEVER, Modules, View
 
 # Methods of arrays whose functions take an element.
@@ -79,8 +79,7 @@ class Calls(Annotations):
         found: Values = {}
         at = view.definitions[scope].params.index(param)
         if site.callee[0] == "a" and site.callee[2] in _OF_ELEMENTS and not view.python and not at:
-            for value, origin in self.evaluate(view, site.scope, site.callee[1], site.line).items():
-                merge(found, through(self.elements(value), origin))
+            found = beyond(self.evaluate(view, site.scope, site.callee[1], site.line), self.elements)
         for value, origin in self.evaluate(view, site.scope, site.callee, site.line).items():
             for callee in self.callees(value):
                 taker = self.definition(callee)

@@ -6,7 +6,7 @@ from typing import Any
 
 from gateway.code.languages.facts import Binding, Expr, Import
 from gateway.code.resolving.evaluation import Evaluation
-from gateway.code.resolving.values import Value, Values, merge, through
+from gateway.code.resolving.values import Value, Values, merged, one_of
 from gateway.code.resolving.view import NEVER, View
 
 
@@ -41,34 +41,29 @@ class Containers(Evaluation):
 
     def elements(self, value: Value) -> Values:
         """Items of an iterable value."""
-        found: Values = {}
         if value.kind == "box":
             view, scope, expr, typed = self.opened(value)
             assert expr is not None
             if expr[0] == "u":
-                for base in self.evaluate(view, scope, expr[1], NEVER):
-                    merge(found, self._from(base, int(expr[2])))
-                return found
+                bases = self.evaluate(view, scope, expr[1], NEVER)
+                return merged(self._from(base, int(expr[2])) for base in bases)
             items = [pair[0] for pair in pairs_of(expr)] if expr[0] in "de" else expr[1:]
-            for each in items:
-                merge(found, self._content(view, scope, each, typed))
-            return found if len(found) == 1 else through(found, "flow")
-        if value.kind == "instance":
-            for each in self.attribute(value, "__next__") or self.attribute(value, "__iter__"):
-                results = self.returned(each)
-                for result in results:
-                    merge(found, self.elements(result) if result.kind == "box" else {result: "flow"})
-        return found
+            return one_of(self._content(view, scope, each, typed) for each in items)
+        if value.kind != "instance":
+            return {}
+        return merged(
+            self.elements(result) if result.kind == "box" else {result: "flow"}
+            for each in self.attribute(value, "__next__") or self.attribute(value, "__iter__")
+            for result in self.returned(each)
+        )
 
     def _from(self, value: Value, start: int) -> Values:
         if value.kind != "box":
             return self.elements(value)
         view, scope, expr, typed = self.opened(value)
-        found: Values = {}
-        if expr is not None and expr[0] == "l":
-            for each in expr[1 + start :]:
-                merge(found, self._content(view, scope, each, typed))
-        return found
+        if expr is None or expr[0] != "l":
+            return {}
+        return merged(self._content(view, scope, each, typed) for each in expr[1 + start :])
 
     def _content(self, view: View, scope: int, expr: Expr, typed: bool) -> Values:
         if typed:
@@ -78,10 +73,7 @@ class Containers(Evaluation):
     def item(self, view: View, scope: int, value: Value, key: Expr, line: int) -> Values:
         """Possible values of ``value[key]``."""
         if value.kind == "instance":
-            found: Values = {}
-            for each in self.attribute(value, "__getitem__"):
-                merge(found, self.returned(each))
-            return found
+            return merged(map(self.returned, self.attribute(value, "__getitem__")))
         if self.is_class(value):
             return {value: "same file"}  # `Shop[str]` is a `Shop`
         if value.kind != "box":
@@ -92,10 +84,9 @@ class Containers(Evaluation):
         if expr[0] == "u":
             if not isinstance(wanted, int) or wanted < 0:
                 return self.elements(value)
-            found = {}
-            for base in self.evaluate(home, home_scope, expr[1], NEVER):
-                merge(found, self.item(home, home_scope, base, ["k", wanted + int(expr[2])], NEVER))
-            return found
+            at: Expr = ["k", wanted + int(expr[2])]
+            bases = self.evaluate(home, home_scope, expr[1], NEVER)
+            return merged(self.item(home, home_scope, base, at, NEVER) for base in bases)
         if expr[0] in "de":
             of_types = typed and home.python  # their keys are types; those of TypeScript's objects are names
             pairs = [
@@ -107,10 +98,7 @@ class Containers(Evaluation):
             chosen = [expr[1:][wanted]] if -len(expr) + 1 <= wanted < len(expr) - 1 else []
         else:
             chosen = expr[1:]
-        found = {}
-        for content in chosen:
-            merge(found, self._content(home, home_scope, content, typed))
-        return found if len(found) == 1 else through(found, "flow")
+        return one_of(self._content(home, home_scope, content, typed) for content in chosen)
 
     def is_set(self, view: View, scope: int, value: Value, key: Expr, line: int) -> bool:
         """Whether ``value`` is what an assignment to ``value[key]`` says."""

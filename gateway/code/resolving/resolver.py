@@ -15,8 +15,11 @@ from gateway.code.resolving.values import (
     SCRIPT_GLOBALS,
     Value,
     Values,
+    beyond,
     external,
     merge,
+    merged,
+    one_of,
     through,
 )
 from gateway.code.resolving.view import NEVER, Candidate, Modules, View
@@ -55,9 +58,7 @@ class Resolver(Builtins):
         if kind in ("l", "d", "e"):
             return {self.box(view, scope, expr): "same file"}
         if kind == "|":
-            for each in expr[1:]:
-                merge(found, self.evaluate(view, scope, each, line))  # type: ignore[arg-type]
-            return found if len(found) == 1 else through(found, "flow")
+            return one_of(self.evaluate(view, scope, each, line) for each in expr[1:])  # type: ignore[arg-type]
         if kind == "a" and not view.python and isinstance(first, list) and first[0] == "n":
             found = self.assigned(view, scope, str(first[1]), str(expr[2]))
             if found:
@@ -115,27 +116,23 @@ class Resolver(Builtins):
                 scope = view.definitions[scope].parent
         if not owner or name not in view.attributes:
             return {}
-        home, found = view.home(scope, owner), Values()
-        for binding in view.attributes[name]:
-            if (
-                binding.base in (["n", owner], ["a", ["n", owner], "prototype"])
-                and view.home(binding.scope, owner) == home
-            ):
-                merge(found, self._bound(view, binding))
-        return found
+        home, bases = view.home(scope, owner), (["n", owner], ["a", ["n", owner], "prototype"])
+        return merged(
+            self._bound(view, binding)
+            for binding in view.attributes[name]
+            if binding.base in bases and view.home(binding.scope, owner) == home
+        )
 
     def _candidates(self, view: View, scope: int, candidates: list[Candidate]) -> Values:
-        found: Values = {}
-        for _, _, what in candidates:
-            if isinstance(what, int):
-                merge(found, self._defined(view, what))
-            elif isinstance(what, Param):
-                merge(found, self.parameter(view, scope, what))
-            elif isinstance(what, Import):
-                merge(found, self.imported(view, what))
-            else:
-                merge(found, self._bound(view, what))
-        return found if len(candidates) == 1 or len(found) == 1 else through(found, "flow")
+        found = [self._meant(view, scope, what) for _, _, what in candidates]
+        return found[0] if len(found) == 1 else one_of(found)
+
+    def _meant(self, view: View, scope: int, what: int | Binding | Import | Param) -> Values:
+        if isinstance(what, int):
+            return self._defined(view, what)
+        if isinstance(what, Param):
+            return self.parameter(view, scope, what)
+        return self.imported(view, what) if isinstance(what, Import) else self._bound(view, what)
 
     def _defined(self, view: View, index: int) -> Values:
         found: Values = {Value("definition", view.id, index): "same file"}
@@ -278,10 +275,8 @@ class Resolver(Builtins):
         for _, _, what in view.candidates(index, name):
             if isinstance(what, int):
                 merge(found, self._method(view, what, value))
-            elif isinstance(what, Binding):
-                merge(found, self._bound(view, what))
-            elif isinstance(what, Import):
-                merge(found, self.imported(view, what))
+            elif not isinstance(what, Param):
+                merge(found, self._meant(view, index, what))
         for binding in view.attributes.get(name, ()):
             owners = self.evaluate(view, binding.scope, binding.base, binding.line)
             if any(each.file == view.id and each.at == index and each.kind != "external" for each in owners):
@@ -305,22 +300,18 @@ class Resolver(Builtins):
     def result(self, view: View, index: int) -> Values:
         """Result of the call at a site."""
         site = view.site(index)
-        found: Values = {}
-        for value, origin in self.evaluate(view, site.scope, site.callee, site.line).items():
+
+        def called(value: Value) -> Values:
             outside = value.kind == "external"
-            more = self.builtin(view, index, value.text) if outside else self.returned(value)
-            merge(found, through(more, origin))
-        return found
+            return self.builtin(view, index, value.text) if outside else self.returned(value)
+
+        return beyond(self.evaluate(view, site.scope, site.callee, site.line), called)
 
     def returned(self, value: Value) -> Values:
         """Result of calling a value."""
         if value.kind == "instance":
-            name = "__call__"
-            found: Values = {}
-            for each in self._class_attribute(value, name):
-                if each.kind == "bound":
-                    merge(found, self.returned(each))
-            return found
+            called = self._class_attribute(value, "__call__")
+            return merged(self.returned(each) for each in called if each.kind == "bound")
         if value.kind not in ("definition", "bound"):
             return {}
         view, definition = self.modules.view(value.file), self.definition(value)
@@ -335,8 +326,7 @@ class Resolver(Builtins):
             return found
         if definition.yields:
             return {self.box(view, value.at, ["l", ["|", *definition.yields]], keep=definition): "return"}
-        for result in definition.returns:
-            merge(found, self.evaluate(view, value.at, result, NEVER))
+        found = merged(self.evaluate(view, value.at, result, NEVER) for result in definition.returns)
         return through(found, "return" if len(found) == 1 else "flow")
 
     def entered(self, value: Value) -> Values:
@@ -345,10 +335,7 @@ class Resolver(Builtins):
             return self.elements(value)
         for name in ("__enter__", "__aenter__"):
             if value.kind == "instance" and (found := self._class_attribute(value, name)):
-                results: Values = {}
-                for each in found:
-                    merge(results, self.returned(each))
-                return results or {value: "type"}
+                return merged(map(self.returned, found)) or {value: "type"}
         return {value: "return"}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+from collections.abc import Callable, Iterable
 from typing import Literal, NamedTuple
 
 # How an edge was found, and how far to trust it. From `CONFIRMED` on it is a fact of the text.
@@ -48,6 +49,25 @@ def merge(into: Values, more: Values) -> None:
         known = into.get(value)
         if known is None or CONFIDENCE[known] < CONFIDENCE[origin]:
             into[value] = origin
+
+
+def merged(parts: Iterable[Values]) -> Values:
+    """The values of all parts, as :func:`merge` adds them."""
+    found: Values = {}
+    for each in parts:
+        merge(found, each)
+    return found
+
+
+def one_of(parts: Iterable[Values]) -> Values:
+    """:func:`merged` values of which each is but possible, unless there is only one."""
+    found = merged(parts)
+    return found if len(found) == 1 else through(found, "flow")
+
+
+def beyond(values: Values, step: Callable[[Value], Values]) -> Values:
+    """What a step finds for each value, no more certain than that value."""
+    return merged(through(step(value), origin) for value, origin in values.items())
 
 
 def external(text: str) -> Value:

@@ -23,7 +23,8 @@ def run(queue: EmbedQueue, now: float = 0.0) -> list[list[tuple[str, int]]]:
     batches = []
     while pieces := queue.plan(now):
         batches.append([(piece.job.id, len(piece.tokens)) for piece in pieces])
-        queue.advance(pieces, [b"v"] * len(pieces))
+        for piece in pieces:
+            queue.advance(piece, b"v")
         for done in [each for each in queue.jobs if each.done]:
             queue.remove(done)
     return batches
@@ -70,7 +71,8 @@ def test_a_new_owner_starts_level_and_not_with_a_claim_on_the_past() -> None:
     queue.add(job("first", [4] * 100, owner="first"))
     for _ in range(50):
         pieces = queue.plan(0.0)
-        queue.advance(pieces, [b"v"] * len(pieces))
+        for piece in pieces:
+            queue.advance(piece, b"v")
     queue.add(job("second", [4] * 10, owner="second"))
     served = [name for batch in run(queue) for name, _ in batch]
     assert "first" in served[:3]
