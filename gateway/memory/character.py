@@ -13,7 +13,6 @@ import structlog
 
 from gateway.memory.compose import HEADINGS, Composition, readable
 from gateway.memory.context import ContextBuilder, MemoryParts
-from gateway.memory.planning.budget import time_zone
 from gateway.memory.planning.situation import MIN_TARGET_TOKENS
 from gateway.memory.summaries.summarize import Summarizer, SummarySource
 from gateway.memory.types import Block, Character, Compaction, LeftOut
@@ -88,8 +87,7 @@ def _reflection_text(reflection: Reflection) -> str:
 def _line(waiting: WaitingSummary, conversation: Conversation, parts: MemoryParts) -> str:
     """The summary with its day and people."""
     summary = waiting.summary
-    zone = time_zone(conversation.time_zone or parts.settings.time_zone)
-    day = datetime.fromtimestamp(summary.to_time, zone).date().isoformat()
+    day = datetime.fromtimestamp(summary.to_time, parts.zone(conversation)).date().isoformat()
     people = f", with {', '.join(waiting.participants)}" if waiting.participants else ""
     return "\n".join(
         [f"[{day}{people}] {readable(summary.text)}".strip(), *(f"- {pin}" for pin in summary.pins)]

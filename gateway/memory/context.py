@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, tzinfo
 
 import apsw
 import msgspec
@@ -28,7 +28,7 @@ from gateway.memory.compose import (
     verbatim,
 )
 from gateway.memory.events import PostCall
-from gateway.memory.history import History
+from gateway.memory.history import History, asks_for_told
 from gateway.memory.model import MemoryModel, Record
 from gateway.memory.pace import Pace
 from gateway.memory.planning.budget import make_budget, time_zone
@@ -79,6 +79,13 @@ class MemoryParts(Struct, frozen=True, kw_only=True):
     @property
     def model_name(self) -> str:
         return self.served.current.name
+
+    def zone(self, conversation: Conversation) -> tzinfo | None:
+        """Whose days the conversation has."""
+        return time_zone(conversation.time_zone or self.settings.time_zone)
+
+    def now(self, conversation: Conversation) -> datetime:
+        return datetime.fromtimestamp(self.clock(), self.zone(conversation))
 
     async def budget(self) -> ContextBudget:
         return make_budget(self.settings, (await self.inference.model_info()).context)
@@ -196,6 +203,9 @@ class ContextBuilder:
             for summary, count in zip(summaries, counts, strict=True)
         ]
         turn_tokens = await self._turn()
+        # Small models go on with whatever a summary says, so they see one where a message may ask for it.
+        standing = compacting or parts.served.current.standing_memory or asks_for_told(asked)
+        shown = [each for each in summaries if standing or each.level == "message"]
         ingredients = Ingredients(
             core=core,
             # A summary is made of its own conversation alone.
@@ -205,7 +215,7 @@ class ContextBuilder:
             tasks=_named(extra, "tasks"),
             facts=_named(extra, "facts"),
             recalled=_named(extra, "recalled"),
-            summaries=summaries,
+            summaries=shown,
             messages=spoken,
             turn_tokens=turn_tokens,
             verbatim=at_least,
@@ -213,6 +223,11 @@ class ContextBuilder:
                 *_folded(reflected),
                 *_dropped(len(messages) - len(told), "answered from what is stored, for a small model"),
                 *_dropped(len(told) - len(spoken), "from before a small model repeated itself"),
+                *_dropped(
+                    len(summaries) - len(shown),
+                    "for a small model, and not asked for by the message",
+                    "summaries",
+                ),
                 *character.left_out,
                 *(left for offer in offers for left in offer.left_out),
             ],
@@ -224,11 +239,9 @@ class ContextBuilder:
             left_out = [*ingredients.left_out, *code.left_out]
             answer = next((offer.answer for offer in (code, *offers) if offer.answer), "")
             if not answer and conversation.kind == "chat":
-                zone = time_zone(conversation.time_zone or parts.settings.time_zone)
                 # In a role that the model plays, it may be another time.
                 clock = not (conversation.instructions or conversation.assistant)
-                now = datetime.fromtimestamp(parts.clock(), zone)
-                answer = (clock_answer(asked, now) if clock else "") or unspoken(
+                answer = (clock_answer(asked, parts.now(conversation)) if clock else "") or unspoken(
                     parts.served.current.languages, asked
                 )
             ingredients = msgspec.structs.replace(
@@ -331,8 +344,8 @@ def _folded(reflected: Sequence[Summary]) -> list[LeftOut]:
     return [LeftOut(span, "summarized, and part of the reflection")]
 
 
-def _dropped(count: int, why: str) -> list[LeftOut]:
-    return [LeftOut(f"{count} messages", why)] if count else []
+def _dropped(count: int, why: str, what: str = "messages") -> list[LeftOut]:
+    return [LeftOut(f"{count} {what}", why)] if count else []
 
 
 def _named(blocks: Sequence[Block], name: str) -> Block | None:

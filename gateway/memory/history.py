@@ -39,7 +39,7 @@ _LEAST_WEIGHT = 2.0
 # Of a message that asks for nothing, one word is often by chance the same.
 _LEAST_SHARE_UNASKED = 0.6
 _ASKS = re.compile(
-    r"[?？]|^\W*(?:what|when|where|which|who|whose|why|how|remind|tell|show|list|find)\b|"
+    r"[?？]|^\W*(?:(?:what|when|where|who|how)s?|which|whose|why|remind|tell|show|list|find|do you (?:\w+ )?know)\b|"
     r"\b(?:gì|nào|sao|mấy|bao nhiêu|bao giờ|đâu|ai|nhỉ|chưa|không)\b",
     re.I,
 )
@@ -64,11 +64,26 @@ DECIDED = re.compile(
 _LEAST_SAME = 0.25
 # The assistant's words are quoted only if they are asked for: otherwise small models repeat them for ever.
 _OF_US = re.compile(
+    r"(?<!can )(?<!could )(?<!would )(?<!do )"
     r"\byou(?:['’]ve| have| did)? (?:just |once |already )?(?:said|say|told|tell|gave|give|suggest\w*|recommend\w*|"
     r"wrote|write|explain\w*|mention\w*|list\w*|made|showed|call\w*|propos\w*|promis\w*|answer\w*)\b|"
     r"\byour (?:\w+ )?(?:answer|reply|list|recipe|suggestion|advice|idea|recommendation|plan|explanation|summary|"
     r"draft|version|code|example|poem|text)s?\b|"
     r"\bbạn (?:đã |vừa |có )?(?:nói|bảo|gợi ý|kể|viết|đưa|giải thích|khuyên|liệt kê|đề xuất)\b",
+    re.I,
+)
+# It asks for something new: advice, an opinion, a text, what anybody knows.
+_REMEMBERS = (
+    r"(?:still |even |please )*(?:remember|recall|remind|(?:know|tell me)(?: again)? (?:wh|how|if|my|our))"
+)
+_FOR_NEW = re.compile(
+    rf"\b(?:do|did|are|were|have|can|could|would|will) (?:you|u)\b(?! {_REMEMBERS})|\byour\b|"
+    r"\b(?:what|which) (?:should|would|could|can|shall) (?:i|we|one)\b|^\W*should (?:i|we)\b|"
+    r"\bany (?:\w+ )?(?:ideas?|tips?|advice|suggestions?|recommendations?)\b|"
+    r"\b(?:tell|give|show|write|make|recommend|suggest|find)(?: me| us)? (?:an?|some|something)\b|"
+    r"\bwhat(?:['’]?s| is| are) (?:an?|some|the best) |"
+    r"\bhow (?:do|can|should|would|to)\b(?! .*\b(?:my|our|the)\b).*\ban?\b|"
+    r"\b(?:nên|gợi ý|bạn (?:nghĩ|kể|có thể|thích|là|giúp)|kể .*chuyện|ăn gì|làm (?:sao để|thế nào))\b",
     re.I,
 )
 _OPENING = "Said earlier:"
@@ -126,7 +141,7 @@ class History:
         self, conversation: Conversation, asked: str, shown: Sequence[int], room: int
     ) -> Recalled | None:
         """Quotes that ``asked`` recalls, in at most ``room`` tokens; often None. The prompt has ``shown`` (``seq``)."""
-        within = store.out_of_prompt(conversation, shown)
+        within = store.out_of_prompt(conversation, shown, elsewhere=asks_for_told(asked))
         room = min(room, self._settings.recall_tokens)
         if room <= 0 or not asked.strip():
             return None
@@ -177,6 +192,11 @@ class History:
         text = "\n".join([_OPENING, *(lines[number] for number in chosen)])
         sources = dict.fromkeys(quotes[number].conversation for number in chosen)
         return Recalled(Block("history", used, text), list(sources))
+
+
+def asks_for_told(asked: str) -> bool:
+    """Whether a message may ask for what was said before, as no small talk and no request for advice does."""
+    return bool(_OF_US.search(asked) or (_ASKS.search(asked) and not _FOR_NEW.search(asked)))
 
 
 def excerpt(text: str, asked: str, most: int = _SNIPPET) -> str:

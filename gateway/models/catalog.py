@@ -58,6 +58,8 @@ class FlowDefaults(Struct, frozen=True, forbid_unknown_fields=True):
     summaries_apart: bool = False
     # Ask the model for facts and task changes beside those that code finds.
     memory_proposals: bool = True
+    # Have the model write summaries of conversations; otherwise extracts stand for all of them.
+    memory_summaries: bool = True
     # Facts and tasks in every prompt of a conversation, not only where a message asks for them. None: by size.
     standing_memory: bool | None = None
     # Temperature of replies in conversations; None: the prompt's. Small models copy names best at 0.

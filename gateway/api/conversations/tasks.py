@@ -19,6 +19,7 @@ from gateway.api.services import ApiRequest
 from gateway.base.redact import without_secrets
 from gateway.memory.learning.objectives import split_listed
 from gateway.memory.planning.budget import time_zone
+from gateway.store.memory.conversations import get_conversation
 from gateway.store.memory.runs import RunConflictError, end_runs, unanswered, wake_above
 from gateway.store.memory.tasks import (
     Archetype,
@@ -74,6 +75,7 @@ class TaskChange(Body, frozen=True, kw_only=True):
 class TaskQuery(Listed, frozen=True, kw_only=True):
     day: Annotated[str, Meta(pattern=r"^(today|[0-9]{4}(-[0-9]{2}){0,2})$")] | UnsetType = UNSET
     state: State | UnsetType = UNSET
+    conversation: str | UnsetType = UNSET
     before: Annotated[str, Meta(pattern=r"^[0-9]{4}(-[0-9]{2}){0,2}~[^~\n]{1,100}$")] | UnsetType = UNSET
 
     @property
@@ -82,14 +84,17 @@ class TaskQuery(Listed, frozen=True, kw_only=True):
 
 
 async def list_all(request: ApiRequest) -> dict[str, Any]:
-    """The caller's tasks, newest day first; ``day`` is YYYY-MM-DD, YYYY-MM, YYYY or ``today``."""
+    """The caller's tasks, newest day first; ``day`` is YYYY-MM-DD, YYYY-MM, YYYY or ``today``.
+
+    ``conversation`` is one whose time zone says what day that is.
+    """
     return await page_of(request, query_of(request, TaskQuery))
 
 
 async def page_of(request: ApiRequest, asked: TaskQuery) -> dict[str, Any]:
     day = None
     if asked.day is not UNSET:
-        day = _today(request) if asked.day == "today" else _checked_day(asked.day)
+        day = await _today(request, asked.conversation) if asked.day == "today" else _checked_day(asked.day)
     state = None if asked.state is UNSET else asked.state
     select = partial(list_tasks, owner=request.owner, day=day, state=state)
     return await listed(request, asked, select, lambda rows: pair(rows[-1].day, rows[-1].id))
@@ -111,7 +116,7 @@ async def add(request: ApiRequest, given: NewTaskBody) -> Struct:
         owner=request.owner,
         created_at=time.time(),
         redactions=redactions,
-        **msgspec.to_builtins(body) | {"day": _checked_day(body.day) if body.day else _today(request)},
+        **msgspec.to_builtins(body) | {"day": _checked_day(body.day) if body.day else await _today(request)},
     )
     if new.level == "objective":
         objective = split_listed(new.title)
@@ -164,8 +169,12 @@ async def delete(request: ApiRequest) -> Struct:
     return Erased(request.path_id, True)
 
 
-def _today(request: ApiRequest) -> str:
-    zone = time_zone(request.services.settings.memory.time_zone)
+async def _today(request: ApiRequest, conversation: str | UnsetType = UNSET) -> str:
+    name = request.services.settings.memory.time_zone
+    if conversation is not UNSET:
+        found = await request.read(lambda c: get_conversation(c, conversation, request.owner))
+        name = found.time_zone or name
+    zone = time_zone(name)
     return datetime.fromtimestamp(time.time(), zone).date().isoformat()
 
 

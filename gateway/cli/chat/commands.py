@@ -122,7 +122,7 @@ def _keep(session: ChatSession, _: str) -> None:
 
 
 def _tasks(session: ChatSession, day: str) -> None:
-    query = "" if day == "all" else f"?day={quote(day or 'today')}"
+    query = "" if day == "all" else f"?day={quote(day or 'today')}&conversation={session.conversation}"
     found = list(session.client.every(f"/v1/tasks{query}"))
     if found:
         say(tasks_text(found))

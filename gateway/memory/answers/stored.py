@@ -15,7 +15,6 @@ from gateway.memory.history import LEAST_SHARE, decided_since, excerpt
 from gateway.memory.learning.facts import scopes_of, told_by
 from gateway.memory.learning.retracted import takes_back
 from gateway.memory.matching import ranked
-from gateway.memory.planning.budget import time_zone
 from gateway.memory.types import Offer
 from gateway.store.memory.conversations import Conversation
 from gateway.store.memory.facts import Fact, ended_quotes, facts_in_scope
@@ -82,8 +81,7 @@ class StoredAnswers:
         return sought_answer(question, quotes, self._day(conversation, last))
 
     def _day(self, conversation: Conversation, message: Said | StoredMessage) -> date:
-        zone = time_zone(conversation.time_zone or self._parts.settings.time_zone)
-        return datetime.fromtimestamp(message.created_at, zone).date()
+        return datetime.fromtimestamp(message.created_at, self._parts.zone(conversation)).date()
 
 
 def _newest(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Sequence
-from datetime import datetime
 
 import apsw
 import msgspec
@@ -22,7 +21,6 @@ from gateway.memory.learning.objectives import NamedTask, Objective, named_tasks
 from gateway.memory.learning.reading import conclude, propose, unread
 from gateway.memory.learning.retracted import is_joke
 from gateway.memory.learning.statements import stems
-from gateway.memory.planning.budget import time_zone
 from gateway.memory.types import Block, LeftOut, Offer
 from gateway.store.memory.conversations import Conversation
 from gateway.store.memory.jobs import Job
@@ -62,9 +60,9 @@ class TaskKeeper:
         self._parts = parts
         self._hub = hub
 
-    def today(self) -> str:
-        """Today as YYYY-MM-DD, in the configured zone."""
-        return datetime.now(time_zone(self._parts.settings.time_zone)).date().isoformat()
+    def _today(self, conversation: Conversation) -> str:
+        """YYYY-MM-DD in the zone of the conversation, as its requests count days."""
+        return self._parts.now(conversation).date().isoformat()
 
     async def offer(self, conversation: Conversation, asked: str) -> Offer:
         """Today's list, and what was just done for a message that is a request; for a small model that is the reply."""
@@ -88,7 +86,7 @@ class TaskKeeper:
             return Offer()
         if not self._parts.served.current.standing_memory and not _is_about(asked, tasks):
             return Offer([], [LeftOut("tasks", "for a small model, and not asked for by the message")])
-        lines, left = await self._lines(tasks, room)
+        lines, left = await self._lines(conversation, tasks, room)
         text = "\n".join(["Tasks of today:", *lines])
         [tokens] = await self._parts.inference.count([text])
         why = f"no room: memory.task_tokens is {room}"
@@ -98,10 +96,10 @@ class TaskKeeper:
     async def todays_lines(self, conversation: Conversation) -> list[str]:
         """Today's list, as far as ``memory.task_tokens`` reaches."""
         tasks = await self._todays(conversation)
-        return (await self._lines(tasks, self._parts.settings.task_tokens))[0] if tasks else []
+        return (await self._lines(conversation, tasks, self._parts.settings.task_tokens))[0] if tasks else []
 
     async def _todays(self, conversation: Conversation) -> list[Task]:
-        today = self.today()
+        today = self._today(conversation)
         return await self._parts.database.read(lambda c: tasks_of_day(c, conversation.owner, today))
 
     def note(
@@ -118,7 +116,7 @@ class TaskKeeper:
             requested = self._parts.requests.note(connection, conversation, message)
             if requested is not None:
                 return requested
-        text, owner, today = message.text[:_MOST_NOTED], conversation.owner, self.today()
+        text, owner, today = message.text[:_MOST_NOTED], conversation.owner, self._today(conversation)
         named, spoken = tasks_named(connection, owner, mentions(text)), frozenset(stems(text))
         named = [task for task in named if task.id in mentions(text)]
         others = open_tasks_besides(connection, owner, today)
@@ -151,12 +149,12 @@ class TaskKeeper:
         names = mentions("\n".join(reading.texts))
         today, named = await self._parts.database.read(
             lambda c: (
-                tasks_of_day(c, conversation.owner, self.today()),
+                tasks_of_day(c, conversation.owner, self._today(conversation)),
                 tasks_named(c, conversation.owner, names),
             )
         )
         known = list({task.id: task for task in [*today, *named]}.values())
-        shown, _ = await self._lines(known, self._parts.settings.task_tokens)
+        shown, _ = await self._lines(conversation, known, self._parts.settings.task_tokens)
         accepted: list[tuple[Change, int]] = []
         private = conversation.kind != "channel"
         objectives = await self._objectives(conversation, reading.messages) if private else []
@@ -205,7 +203,7 @@ class TaskKeeper:
         self, connection: apsw.Connection, conversation: Conversation, objective: Objective, message: int
     ) -> str:
         """Add an objective with its tasks, or the tasks that an open one of the same words lacks."""
-        owner, today = conversation.owner, self.today()
+        owner, today = conversation.owner, self._today(conversation)
         same = [
             task
             for task in open_tasks_besides(connection, owner, "")
@@ -216,7 +214,7 @@ class TaskKeeper:
         above = same[0] if same else add_task(connection, new)
         for title in objective.tasks:
             task = self._new(conversation, message, title, "task", above.id)
-            self._add(connection, msgspec.structs.replace(task, day=above.day))
+            self._add(connection, msgspec.structs.replace(task, day=above.day), today)
         return above.id
 
     def _new(
@@ -228,17 +226,17 @@ class TaskKeeper:
             level=level,
             parent=parent,
             title=title,
-            day=self.today(),
+            day=self._today(conversation),
             created_at=time.time(),
             conversation=conversation.id,
             message=message,
             redactions=redactions,
         )
 
-    def _add(self, connection: apsw.Connection, new: NewTask) -> str:
-        """Add a task, unless an unfinished one on the same list has the same words."""
+    def _add(self, connection: apsw.Connection, new: NewTask, today: str) -> str:
+        """Add a task, unless an unfinished one of the same words is on the same list or on today's."""
         others = tasks_named(connection, new.owner, [new.parent]) if new.parent else []
-        others += tasks_of_day(connection, new.owner, self.today())
+        others += tasks_of_day(connection, new.owner, today)
         for task in others:
             unfinished = task.level == new.level and task.state not in ("done", "cancelled")
             if unfinished and content(task.title) == content(new.title):
@@ -252,7 +250,8 @@ class TaskKeeper:
         if change.op in ("add", "add_item"):
             parent = change.id if change.op == "add_item" else None
             level: Level = "checklist" if parent else "task"
-            return self._add(connection, self._new(conversation, message, change.title, level, parent))
+            new = self._new(conversation, message, change.title, level, parent)
+            return self._add(connection, new, new.day)
         task = get_task(connection, change.id, conversation.owner)
         question = unanswered(connection, task) if change.op == "done" else None
         if question is not None:
@@ -284,12 +283,14 @@ class TaskKeeper:
             save_task(connection, changed)
         return [task.id for task in unsaid]
 
-    async def _lines(self, tasks: Sequence[Task], room: int) -> tuple[list[str], int]:
+    async def _lines(
+        self, conversation: Conversation, tasks: Sequence[Task], room: int
+    ) -> tuple[list[str], int]:
         """The lines that fit ``room`` tokens in their order, and the number of the others, which the last line says.
 
         Mentioned tasks and the newest ones come first, checklists last. The first one is there whatever its length.
         """
-        lines, today = as_lines(tasks), self.today()
+        lines, today = as_lines(tasks), self._today(conversation)
         counts = await self._parts.inference.count(lines)
         place = {task.id: index for index, task in enumerate(tasks)}
 

@@ -160,7 +160,7 @@ class HistoryCompactor:
     async def freshening_seconds(self, conversation: Conversation) -> float:
         """Estimate of the time that :meth:`freshen` takes."""
         whole = await self._whole(conversation)
-        if whole.due is None:
+        if whole.due is None or not self._parts.defaults.memory_summaries:
             return 0.0
         pace, situation = self._parts.pace, whole.context.situation
         read = situation.prompt_tokens(situation.messages) + sum(each.tokens for each in whole.folds)

@@ -249,5 +249,11 @@ def cut_at_sentence(text: str, most: int, cost: Callable[[str], int]) -> str:
 
 def _open_tasks(source: str, summary: str) -> list[str]:
     """Lines with an open task that the summary does not contain."""
-    lines = [line.strip() for line in source.split("\n") if is_open_task(line)]
-    return [line[:_LONGEST_PIN] for line in lines if not contains(summary, line[:_LONGEST_PIN])]
+    lines = (_cut(line.strip()) for line in source.split("\n") if is_open_task(line))
+    return [line for line in lines if not contains(summary, line)]
+
+
+def _cut(line: str) -> str:
+    """The line, or as many of its words as a pin holds."""
+    begin = line[:_LONGEST_PIN]
+    return begin if begin == line else (_HALF_WORD_BEHIND.sub("", line[: _LONGEST_PIN + 1]).rstrip() or begin)

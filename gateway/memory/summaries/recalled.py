@@ -6,7 +6,6 @@ from datetime import date, datetime
 
 from gateway.memory.compose import readable
 from gateway.memory.context import MemoryParts
-from gateway.memory.planning.budget import time_zone
 from gateway.memory.planning.periods import mentioned_period
 from gateway.memory.types import Block, LeftOut, Offer
 from gateway.store.memory.conversations import Conversation
@@ -18,8 +17,8 @@ _SHARE = 0.25
 
 async def recalled_summaries(parts: MemoryParts, conversation: Conversation, asked: str) -> Offer:
     """The newest that fit of what later summaries have condensed, in its older words, oldest first."""
-    zone = time_zone(conversation.time_zone or parts.settings.time_zone)
-    period = mentioned_period(asked, datetime.fromtimestamp(parts.clock(), zone).date())
+    zone = parts.zone(conversation)
+    period = mentioned_period(asked, parts.now(conversation).date())
     if period is None:
         return Offer()
 

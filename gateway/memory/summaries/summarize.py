@@ -150,6 +150,7 @@ class Summarizer:
         # Tokens of the source text in a prompt of its own; some models always need one.
         self._part = defaults.summary_prompt_tokens or defaults.prompt_tokens or budget.limit
         self._apart = defaults.summaries_apart
+        self._writes = defaults.memory_summaries
         self._finished = finished
         self._source_parts: list[str] | None = None  # when it is read in prompts of its own
 
@@ -161,6 +162,8 @@ class Summarizer:
         places: asyncio.Semaphore,
     ) -> SummaryDraft:
         """The summary, in one of the ``places``, or an extract where the model does not write one."""
+        if not self._writes:
+            return await self.extract(compaction, source)
         try:
             async with places:
                 return await self.summarize(compaction, source, composition)
@@ -175,6 +178,8 @@ class Summarizer:
         small = self._small(compaction, source)
         if small is not None:
             return small
+        if not self._writes:
+            raise SummaryRejectedError("this model writes no summaries (memory_summaries in the catalog)")
         letters = _letters(source)
         problem = ""
         for attempt in range(ATTEMPTS):

@@ -176,9 +176,13 @@ OPEN = any_case(
 )
 # A whole question for a day, except for the day.
 OF_A_DAY = any_case(
-    r"(?:what (?:else )?(?:do i have|have i got)|(?:do i have|have i got) (?:anything|any plans|something)(?: else)?|"
-    r"anything(?: else)?|am i (?:free|busy)|what am i doing|what(?:['’]?s| is| are)(?: on| my plans?))"
-    r"(?: planned| scheduled| going on| to do| on| for| at)*|"
+    r"(?:what (?:else )?(?:do (?:i|we) have|have (?:i|we) got)|"
+    r"(?:(?:(?:do (?:i|we) have|have (?:i|we) got|got|is there|are there) )?(?:anything|something|any plans)|"
+    r"(?:do (?:i|we) have|have (?:i|we) got) plans)(?: else)?|(?:am i|are we) (?:free|busy|doing anything)|"
+    r"what (?:am i|are we) (?:doing|up to)|"
+    r"what(?:['’]?s| is| are)(?: on| up| happening| going on| (?:my|our|the) plans?))"
+    r"(?: planned| scheduled| going on| happening| to do| on| for| of| at)*|"
+    rf"(?:{SUBJECT_VI} )?(?:có )?(?:rảnh|bận) (?:không|ko)|"
     rf"(?:{SUBJECT_VI} )?(?:(?:còn|có|phải|cần|làm|bận) )+(?:những )?(?:(?:việc|lịch|hẹn|kế hoạch) )*(?:gì|nào)"
     r"(?: (?:không|ko|vậy|thế|nhỉ))*"
 )

@@ -13,6 +13,7 @@ from gateway.runs.planning.reminders import POLITE_END, without_wish
 _DAY = any_case(rf"\b(?:(?:for|on|of) )?(?P<day>(?:{list_words.SOME_DAY})(?:,? \d{{4}})?)\b")
 _OF_YOU = any_case(r"(?!.*\bremind me\b).*\b(?:(?:do|did|have|are|were) you|your|you (?:complete|do|have))\b")
 _PUT_OR_TAKEN = any_case(rf"(?:add|put|{list_words.TAKE})\b")
+_PART_OF_TODAY = any_case(r"\bthis (?:morning|afternoon|evening)\b")
 _WEEK = any_case(r"(?:next|this) (?:week|month|year|weekend)")
 _CALENDAR = any_case(r"\b(?:calendar|schedule|planner|diary|lịch)\b")
 _REMINDERS = any_case(r"\b(?:reminders?|alarms?|timers?|remember)\b")
@@ -129,8 +130,9 @@ def _day_within(plain: str) -> str:
 def _shown(plain: str) -> ListRequest | None:
     if list_words.SHOWN_VI.fullmatch(plain):
         return ListRequest(op="show")
+    plain = _PART_OF_TODAY.sub("today", plain)
     day = _DAY.search(plain)
-    rest = f"{plain[: day.start()]} {plain[day.end() :]}" if day else plain
+    rest = f"{plain[: day.start('day')]} {plain[day.end() :]}" if day else plain
     if day and list_words.OF_A_DAY.fullmatch(" ".join(rest.strip(" ,.?!").split())):
         return ListRequest(op="show", day=day["day"])
     if (

@@ -14,7 +14,7 @@ from gateway.store.rows import as_json, column, select
 from gateway.store.vectors import can_search
 
 _ALL = "SELECT id FROM conversations WHERE owner = :owner AND (:conversation IS NULL OR id = :conversation)"
-# The conversation and those that it continues. Outside channels also those with the same participants.
+# The conversation and those that it continues. Outside channels, ``elsewhere`` adds those with the same participants.
 _RECALLABLE = """
 WITH RECURSIVE chain (id, previous) AS (
   SELECT id, previous FROM conversations WHERE id = :conversation
@@ -22,7 +22,7 @@ WITH RECURSIVE chain (id, previous) AS (
   JOIN chain ON conversations.id = chain.previous WHERE owner = :owner
 )
 SELECT id FROM chain UNION SELECT id FROM conversations
-WHERE owner = :owner AND :kind <> 'channel' AND kind <> 'channel' AND participants = :participants
+WHERE :elsewhere AND owner = :owner AND :kind <> 'channel' AND kind <> 'channel' AND participants = :participants
 """
 
 
@@ -51,10 +51,13 @@ def everything(owner: str, conversation: str | None) -> Within:
     return Within(f"NOT failed AND conversation IN ({_ALL})", {"owner": owner, "conversation": conversation})
 
 
-def out_of_prompt(conversation: Conversation, shown: Sequence[int], *, redacted: bool = False) -> Within:
+def out_of_prompt(
+    conversation: Conversation, shown: Sequence[int], *, redacted: bool = False, elsewhere: bool = True
+) -> Within:
     """Messages that the next prompt of a conversation may recall: not those ``shown``, which it contains.
 
-    Messages that secrets were taken from are left out, unless ``redacted`` asks for them too.
+    Messages that secrets were taken from are left out, unless ``redacted`` asks for them too, and without ``elsewhere``
+    those of the owner's other conversations.
     """
     return Within(
         f"NOT failed {'' if redacted else 'AND redactions = 0 '}AND conversation IN ({_RECALLABLE}) "
@@ -65,6 +68,7 @@ def out_of_prompt(conversation: Conversation, shown: Sequence[int], *, redacted:
             "kind": conversation.kind,
             "participants": as_json(conversation.participants),
             "shown": as_json(list(shown)),
+            "elsewhere": elsewhere,
         },
     )
 

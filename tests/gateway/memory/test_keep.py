@@ -345,3 +345,10 @@ def test_other_sentences_about_vietnamese_stay(sentence: str) -> None:
 def test_lines_with_a_left_out_reply_between_them_are_apart() -> None:
     talk = "\n".join(f"User: Mia eats {n} mice\nAssistant: I see that. As usual." for n in range(17, 20))
     assert extract(talk, 99, words, ("User", "Assistant")).count("…") >= 2
+
+
+def test_a_long_open_task_is_pinned_in_whole_words() -> None:
+    task = "TODO " + "carry the boxes " * 14 + "downstairs and upstairs"
+    found = check(f"Ann: fine\n{task}", "Ann says that all is fine.", room=1000, cost=len)
+    [pin] = [each for each in found.pins if each.startswith("TODO")]
+    assert len(pin) < len(task) and set(pin.split()) <= set(task.split())

@@ -211,6 +211,19 @@ async def test_other_conversations_with_the_same_people_are_recalled(
         assert (DENTIST in text_of(replies(inference)[-1])) is recalled
 
 
+async def test_another_conversation_is_quoted_only_where_a_message_may_ask_for_it(client: Client) -> None:
+    """Small models talk about whatever is quoted."""
+    await say(client, await start(client), f"{DENTIST} His jokes about yoga are lovely.", reply=False)
+    for asked, recalled in (
+        ("That was a lovely joke.", False),
+        ("tell me a joke about yoga", False),
+        ("Can you recommend a dentist?", False),
+        ("do you still know my dentist's name", True),
+    ):
+        said = await say(client, await start(client), asked)
+        assert ("history" in said["budget"]["blocks"]) is recalled, asked
+
+
 async def test_quotes_are_dated_in_the_time_zone_of_the_conversation(
     client: Client, inference: ScriptedInference
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gateway.base.resources import bundled
 from gateway.config.settings import Settings
 from gateway.inference.interface import GenerateCall
 from gateway.memory.compose import HEADINGS
@@ -77,3 +78,30 @@ async def test_a_model_that_repeats_what_it_reads_repeats_no_heading(
         read = [text_of(call) for call in inference.calls if text_of(call).startswith("Summarize the conv")]
         assert any("Trees need water." in text for text in read), "the rolling summary goes on"
         assert not [text for text in read for heading in HEADINGS.values() if heading in text]
+
+
+async def test_the_standard_model_writes_no_summaries_and_sees_one_where_it_is_asked_for(
+    settings: Settings, inference: ScriptedInference
+) -> None:
+    weights = settings.data_dir / "models/hearth/smollm2-135m-hearth/smollm2-135m-hearth.gguf"
+    weights.parent.mkdir(parents=True)
+    weights.write_bytes(bundled("models/demo/hearth-demo.gguf").read_bytes())
+    window = changed(settings, "memory", window_messages=6, window_summarized=4)
+    async with connected(changed(window, "model", name="smollm2-135m-hearth"), inference) as client:
+        name = await start(client, policy="window")
+        async with listening(client, name) as news:
+            for number in range(4):
+                await say(
+                    client, name, f"Zoe paid {number + 10} for the tree in the yard, which needs water."
+                )
+            await until_told(news, "compacted")
+        [summary] = (await client.get(f"/v1/conversations/{name}/summaries")).json()["data"]
+        assert summary["prompt_name"] == "extract" and not any(map(summarizing, inference.calls))
+        idle = (await say(client, name, "I am so tired today."))["budget"]
+        assert "conversation" not in idle["blocks"] and any(
+            "summaries" in each["what"] for each in idle["left_out"]
+        )
+        assert "conversation" in (await say(client, name, "What did Zoe pay for?"))["budget"]["blocks"]
+        continued = (await client.post(f"/v1/conversations/{name}/rollover")).json()["id"]
+        [summary] = (await client.get(f"/v1/conversations/{continued}/summaries")).json()["data"]
+        assert "Zoe paid 10" in summary["text"] and not any(map(summarizing, inference.calls))

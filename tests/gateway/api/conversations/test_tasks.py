@@ -271,3 +271,14 @@ async def test_the_same_task_is_added_once(client: Client) -> None:
         "Buy milk",
         "Party",
     ]
+
+
+async def test_days_are_those_of_the_conversation(client: Client, inference: ScriptedInference) -> None:
+    east, west = [await start(client, time_zone=f"Pacific/{zone}") for zone in ("Kiritimati", "Pago_Pago")]
+    await say(client, east, "Todo: pack the tent.")  # a day later than in the west
+    there = (await client.get(f"/v1/tasks?day=today&conversation={east}")).json()["data"]
+    assert [task["title"] for task in there] == ["Pack the tent"]
+    assert not (await client.get(f"/v1/tasks?day=today&conversation={west}")).json()["data"]
+    said = await say(client, east, "Which tasks are left?")
+    assert "tasks" in said["budget"]["blocks"]
+    assert (await client.get("/v1/tasks?day=today&conversation=nobody")).status_code == 404
