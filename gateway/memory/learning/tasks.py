@@ -13,6 +13,7 @@ import structlog
 from gateway.base.errors import InvalidRequestError
 from gateway.base.redact import redact
 from gateway.memory.context import MemoryParts
+from gateway.memory.history import asks_for_told
 from gateway.memory.hub import Hub
 from gateway.memory.learning.asked import Change, is_asked, stated_changes
 from gateway.memory.learning.changes import accept, as_lines, is_named, mentions
@@ -312,4 +313,5 @@ class TaskKeeper:
 
 def _is_about(message: str, tasks: Sequence[Task]) -> bool:
     words = content(message)
-    return bool(_ON_TASKS.search(message)) or any(words & content(task.title) for task in tasks)
+    about = bool(_ON_TASKS.search(message)) or any(words & content(task.title) for task in tasks)
+    return about and asks_for_told(message)

@@ -33,6 +33,7 @@ SECRETS = [
     ("hf_" + "aZ9" * 11, "[redacted]"),
     ("ghp_" + "a1" * 18, "[redacted]"),
     ("AKIA" + "ABCD1234" * 2, "[redacted]"),
+    ("the key is AKIA" + "ABCD1234" * 2 + " and its secret is " + "aB3/" * 10, "the key is [redacted]"),
     ("Authorization: Bearer abc.def-ghi_123", "Authorization: Bearer [redacted]"),
     ("authorization: basic dXNlcjpwYXNz", "authorization: basic [redacted]"),
     ("https://user:pa%20ss@example.org/x", "https://user:[redacted]@example.org/x"),
