@@ -128,11 +128,9 @@ class TaskKeeper:
             return []
         changed = self._unsaid(connection, conversation, message)
         objective = stated_objective(text)
-        stated = (
-            stated_changes(text, [*tasks_of_day(connection, owner, today), *others])
-            if objective is None
-            else []
-        )
+        # The steps of a run have the words of its task.
+        known = {each.id: each for each in [*others, *tasks_of_day(connection, owner, today)] if not each.tool}
+        stated = stated_changes(text, list(known.values())) if objective is None else []
         try:
             if objective is not None and objective.tasks:
                 changed.append(self._add_objective(connection, conversation, objective, message.seq))

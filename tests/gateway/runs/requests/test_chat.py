@@ -198,3 +198,13 @@ async def test_the_list_of_a_channel_is_left_alone(small: Client) -> None:
     name = await start(small, kind="channel")
     await say(small, name, "add buy stamps to my list", speaker="ana")
     assert await titles(small) == []
+
+
+async def test_what_was_done_before_its_reminder_is_done(small: Client) -> None:
+    """Also where the reminder's own step, and its mention on today's list, have the same words."""
+    name = await start(small)
+    for when in ("in 3 hours", "tomorrow at 10"):
+        await told(small, name, f"remind me {when} to call the vet")
+        await told(small, name, "I called the vet")
+        assert await titles(small, "doing") == [], when
+    assert await titles(small, "done") == ["Call the vet", "Call the vet"]
