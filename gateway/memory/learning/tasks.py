@@ -129,7 +129,9 @@ class TaskKeeper:
         changed = self._unsaid(connection, conversation, message)
         objective = stated_objective(text)
         # The steps of a run have the words of its task.
-        known = {each.id: each for each in [*others, *tasks_of_day(connection, owner, today)] if not each.tool}
+        known = {
+            each.id: each for each in [*others, *tasks_of_day(connection, owner, today)] if not each.tool
+        }
         stated = stated_changes(text, list(known.values())) if objective is None else []
         try:
             if objective is not None and objective.tasks:
