@@ -52,7 +52,10 @@ class Found(NamedTuple):
 
 
 class Retrieval:
-    """Finds the pages for one question, at most ``pages``. ``timeout`` is in seconds, for each search and each page."""
+    """Finds the pages for one question, at most ``pages``. ``timeout`` is in seconds, for each search and each page.
+
+    It may run again with other terms: nothing is searched, fetched or reported twice.
+    """
 
     def __init__(self, wiki: WikiSource, journal: Journal, pages: int, timeout: float) -> None:
         self._wiki = wiki
@@ -61,7 +64,11 @@ class Retrieval:
         self._timeout = timeout
         self._kinds: dict[str, Search] = {"title": wiki.search_titles, "text": wiki.search_text}
         self._slots = asyncio.Semaphore(_FETCHES_AT_ONCE)
-        self._reported: set[str] = set()  # problems that all searches may share
+        self._searches: dict[str, _Searched] = {}
+        self._others: list[str] | None = None  # what the search with other words found
+        self._pages: dict[str, Page | str] = {}
+        self._reported: set[str] = set()  # terms, and problems that all searches may share
+        self._skipped: set[tuple[str, str]] = set()
 
     async def run(self, question: str, proposed: Awaitable[list[str]]) -> Found:
         """Search with the question at once, with the proposed terms once they are there, and fetch the best pages.
@@ -121,6 +128,9 @@ class Retrieval:
 
     def _report(self, term: str, searched: _Searched) -> None:
         """Report what was found and what failed, each problem once."""
+        if term in self._reported:
+            return
+        self._reported.add(term)
         text = searched.hits["text"]
         remarks = {"without": text.problem, "note": text.note}
         titles = [ref.title for found in searched.hits.values() for ref in found.refs]
@@ -131,7 +141,7 @@ class Retrieval:
             **{name: remark for name, remark in remarks.items() if remark},
         )
         for kind, error in searched.failed.items():
-            self._journal.skip(term, f"the {kind} search failed: {self._reason(error, term)}")
+            self._skip(term, f"the {kind} search failed: {self._reason(error, term)}")
         if text.problem is not None and text.problem not in self._reported:
             self._reported.add(text.problem)
             self._journal.skip(term, text.problem)
@@ -147,14 +157,14 @@ class Retrieval:
         sketches: dict[str, bytes] = {}
         for title, finder, page in fetched:
             if isinstance(page, str):
-                self._journal.skip(title, page)
+                self._skip(title, page)
             elif not any(section.text.strip() for section in page.sections):
-                self._journal.skip(page.title, "the page is empty")
+                self._skip(page.title, "the page is empty")
             elif page.title not in usable:  # a redirect leads to the same page
                 found = sketch("\n\n".join(section.text for section in page.sections))
                 twin = next((other for other, known in sketches.items() if alike(found, known)), None)
                 if twin is not None:
-                    self._journal.skip(page.title, f"it says nearly the same as `{twin}`")
+                    self._skip(page.title, f"it says nearly the same as `{twin}`")
                     continue
                 sketches[page.title] = found
                 usable[page.title] = RetrievedPage(
@@ -168,13 +178,24 @@ class Retrieval:
 
     async def _wider(self, question: str) -> list[str]:
         """Titles of pages with other words that say about the same; none where that search fails."""
-        others = other_words(_telling(question)) + other_expressions(question)
-        if not others:
-            return []
-        found = await self._searched(self._wiki.search_text, " ".join([question, *others]))
-        return [ref.title for ref in found.refs] if isinstance(found, Hits) else []
+        if self._others is None:
+            others = other_words(_telling(question)) + other_expressions(question)
+            query = " ".join([question, *others])
+            found = await self._searched(self._wiki.search_text, query) if others else Hits([])
+            self._others = [ref.title for ref in found.refs] if isinstance(found, Hits) else []
+        return self._others
+
+    def _skip(self, title: str, reason: str) -> None:
+        if (title, reason) not in self._skipped:
+            self._skipped.add((title, reason))
+            self._journal.skip(title, reason)
 
     async def _search(self, term: str) -> _Searched:
+        if term not in self._searches:
+            self._searches[term] = await self._both_searches(term)
+        return self._searches[term]
+
+    async def _both_searches(self, term: str) -> _Searched:
         if not content_words(term):  # "What is it?" would find the pages with the most common words
             return _Searched({kind: Hits([]) for kind in self._kinds}, {})
         results = await side_by_side(self._searched(search, term) for search in self._kinds.values())
@@ -194,12 +215,14 @@ class Retrieval:
     async def _fetch(self, title: str) -> Page | str:
         """Return the page, or the reason why it cannot be used."""
         async with self._slots:
-            self._journal.stage("fetch", title=title)
-            try:
-                async with asyncio.timeout(self._timeout):
-                    return await self._wiki.fetch(title)
-            except Exception as error:
-                return self._reason(error, title)
+            if title not in self._pages:
+                self._journal.stage("fetch", title=title)
+                try:
+                    async with asyncio.timeout(self._timeout):
+                        self._pages[title] = await self._wiki.fetch(title)
+                except Exception as error:
+                    self._pages[title] = self._reason(error, title)
+            return self._pages[title]
 
     def _reason(self, error: Exception, what: str) -> str:
         """Describe an error for the client; unexpected ones go to the log with their trace."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
 
 import msgspec
 from msgspec import Struct
 
 from gateway.ask.answer import Answer, write_answer
-from gateway.ask.background.background import Background, BackgroundBuilder
+from gateway.ask.background.background import Background, BackgroundBuilder, Compared, compare
 from gateway.ask.background.compact import CompactionCache, PageCompactor
 from gateway.ask.background.draft import draft_page
 from gateway.ask.budget import (
@@ -23,7 +24,7 @@ from gateway.ask.checking.clean import address, label
 from gateway.ask.generation import Model
 from gateway.ask.journal import Journal
 from gateway.ask.limits import Limits, effective_limits
-from gateway.ask.retrieve import Found, Retrieval
+from gateway.ask.retrieve import Retrieval
 from gateway.ask.terms import propose_terms
 from gateway.ask.text.wording import asks_nothing
 from gateway.ask.types import AnswerDelta, AskResult, Budget, Citation, Skipped
@@ -105,25 +106,25 @@ class QuestionRun:
         limits = effective_limits(parts.settings, parts.defaults, info.context)
         journal.details["limits"] = msgspec.to_builtins(limits)
         bare, asking = await self._check_question(prompt, limits)
-        length = parts.answer_length.expected(limits)
-        self._clock.reserve(bare + LEAST_PAGE_TOKENS, length)
-        found = await self._found(limits, asking)
-        plan = self._clock.plan(limits, bare, length)
-        weights = info.fingerprint + info.adapters.get(journal.call.adapter, "")
-        background = await self._background(found, prompt, limits, plan, weights)
-        longest = self._clock.answer_limit(limits, background.prompt_tokens)
-        seconds = self._clock.seconds(background.prompt_tokens, length)
         served = parts.served.current
         small, spoken = served.small and not journal.call.adapter, speaks(served.languages, journal.question)
+        length = parts.answer_length.expected(limits)
+        self._clock.reserve(bare + LEAST_PAGE_TOKENS, length)
+        compared = await self._found(limits, asking, small, spoken)
+        plan = self._clock.plan(limits, bare, length)
+        weights = info.fingerprint + info.adapters.get(journal.call.adapter, "")
+        background = await self._background(compared, prompt, limits, plan, weights)
+        longest = self._clock.answer_limit(limits, background.prompt_tokens)
+        seconds = self._clock.seconds(background.prompt_tokens, length)
         answer = await write_answer(
-            self._model, journal, prompt, background, found.terms, small, spoken, longest, seconds
+            self._model, journal, prompt, background, compared.terms, small, spoken, longest, seconds
         )
         if answer.answer_tokens:
             parts.answer_length.add(answer.answer_tokens)
         if answer.cut and longest < limits.answer:
             journal.skip("the rest of the answer", f"ask.target_seconds allows it {longest} tokens")
         await self._model.settle()
-        return self._result(found.terms, background, answer, plan, longest)
+        return self._result(compared.terms, background, answer, plan, longest)
 
     def _known(self, known: KnownAnswer, why: str) -> AskResult:
         """The result of an answer that needs no model."""
@@ -174,19 +175,32 @@ class QuestionRun:
             )
         return bare, asking
 
-    async def _found(self, limits: Limits, asking: int) -> Found:
+    async def _found(self, limits: Limits, asking: int, small: bool, spoken: bool) -> Compared:
         """Search with the question while the model writes its terms, for which it reads ``asking`` tokens.
 
-        The reranker loads meanwhile, if there is one; its failure shows where it is used.
+        A ``small`` one, few of whose terms lead to better pages, is asked only where the question's own words do not
+        find the answer. The reranker loads meanwhile, if there is one; its failure shows where it is used.
         """
-        parts, journal = self._parts, self._journal
-        retrieval = Retrieval(parts.wiki, journal, limits.pages, parts.fetch_timeout)
-        terms = asyncio.create_task(self._terms(asking))
-        warming = asyncio.create_task(parts.reranker.warm())
+        parts, question = self._parts, self._journal.question
+        retrieval = Retrieval(parts.wiki, self._journal, limits.pages, parts.fetch_timeout)
+        work: list[asyncio.Task[Any]] = [asyncio.create_task(parts.reranker.warm())]
+
+        async def compared(proposed: Awaitable[list[str]]) -> Compared:
+            found = await retrieval.run(question, proposed)
+            return compare([draft_page(each, limits.passage) for each in found.pages], question, found.terms)
+
         try:
-            return await retrieval.run(journal.question, terms)
+            if small:
+                own = await compared(_no_terms())
+                why = "the question's own words have found the answer" if own.relevance.certain else ""
+                if why := why if spoken else "it does not speak the question's language":
+                    self._journal.skip("search terms of the model", why)
+                    return own
+            terms = asyncio.create_task(self._terms(asking))
+            work.append(terms)
+            return await compared(terms)
         finally:
-            await stop([terms, warming])
+            await stop(work)
 
     async def _terms(self, asking: int) -> list[str]:
         """The model's terms; none where asking it would leave no time for an answer."""
@@ -204,7 +218,7 @@ class QuestionRun:
             )
 
     async def _background(
-        self, found: Found, prompt: Prompt, limits: Limits, plan: PromptPlan, fingerprint: str
+        self, compared: Compared, prompt: Prompt, limits: Limits, plan: PromptPlan, fingerprint: str
     ) -> Background:
         parts, journal = self._parts, self._journal
         summary_prompt = parts.prompts.get("compact_article")
@@ -215,7 +229,7 @@ class QuestionRun:
         within = msgspec.structs.replace(limits, prompt=plan.tokens)
         target = parts.settings.target_seconds
         builder = BackgroundBuilder(self._model, journal, prompt, within, compactor, parts.reranker, target)
-        return await builder.build([draft_page(each, limits.passage) for each in found.pages], found.terms)
+        return await builder.build(compared)
 
     def _result(
         self, terms: list[str], background: Background, answer: Answer, plan: PromptPlan, longest: int
@@ -246,6 +260,10 @@ class QuestionRun:
             model=parts.model_name(journal.call.adapter),
             notice=parts.notice,
         )
+
+
+async def _no_terms() -> list[str]:
+    return []
 
 
 def _what_to_ask(subject: str, titles: Sequence[str]) -> str:

@@ -36,6 +36,24 @@ class UsedPage(Struct, frozen=True):
     own: list[Passage]
 
 
+@dataclass(frozen=True)
+class Compared:
+    """The passages of the found pages, best first; the ``nearest`` are compared with question and ``terms``."""
+
+    drafts: Sequence[PageDraft]
+    ranked: list[Ranked]
+    nearest: list[Ranked]
+    relevance: Quotations
+    terms: list[str]
+
+
+def compare(drafts: Sequence[PageDraft], question: str, terms: list[str]) -> Compared:
+    ranked = rank(drafts, question, terms)
+    nearest = sorted(ranked[:_COMPARED], key=lambda each: (each.draft, each.passage))
+    relevance = Quotations(question, _evidence(drafts, nearest), terms)
+    return Compared(drafts, ranked, nearest, relevance, terms)
+
+
 class Background(Struct, frozen=True):
     """The finished background. ``prompt_tokens`` count the whole answer prompt, ``tokens`` the pages alone."""
 
@@ -66,11 +84,9 @@ class BackgroundBuilder:
     reranker: Reranker
     target_seconds: float
 
-    async def build(self, drafts: Sequence[PageDraft], terms: Sequence[str]) -> Background:
+    async def build(self, compared: Compared) -> Background:
         """Choose passages, summarize where too many match, and count. The prompt never exceeds its limit."""
-        ranked = rank(drafts, self.journal.question, terms)
-        compared = sorted(ranked[:_COMPARED], key=lambda each: (each.draft, each.passage))
-        relevance = Quotations(self.journal.question, _evidence(drafts, compared), terms)
+        drafts, ranked, relevance = compared.drafts, compared.ranked, compared.relevance
         if relevance.hopeless:
             for draft in drafts:
                 self.journal.skip(draft.page.title, relevance.hopeless)
@@ -78,7 +94,7 @@ class BackgroundBuilder:
         if not relevance.question.native and relevance.doubtful:
             self.journal.skip("the question", "the pages hardly have its words; ask in the wiki's language")
         ranked = await rerank(self.reranker, self.journal, drafts, ranked, self.target_seconds)
-        ranked = _first([compared[quote.passage] for quote in relevance.quotes()], ranked)
+        ranked = _first([compared.nearest[quote.passage] for quote in relevance.quotes()], ranked)
         space = self.limits.prompt - await self._count([])
         lines = best_lines(drafts, ranked, space)
         costs = dict(zip(lines, await self.model.count(lines), strict=True))

@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from gateway.ask.checking.clean import REMOVED, without_links, without_markup
 from gateway.ask.checking.evidence import Backing, Evidence, Support, bare_claim, supporting
-from gateway.ask.checking.quotation import LEAST_POINT, Quotations, Quote
+from gateway.ask.checking.quotation import LEAST_POINT, Quotations, Quote, certain
 from gateway.ask.checking.shown import (
     header_of,
     lines_of,
@@ -121,7 +121,7 @@ class AnswerChecker:
     @property
     def certain(self) -> bool:
         """Whether the pages' own words have so much of the question that they answer it."""
-        return bool(self.quotes) and all(quote.sure or quote.complete for quote in self.quotes)
+        return certain(self.quotes)
 
     @property
     def looping(self) -> bool:

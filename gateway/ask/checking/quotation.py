@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Sequence, Set
 from functools import cached_property
 
 import msgspec
@@ -71,6 +71,11 @@ class Quote(Struct, frozen=True):
     sure: bool = False
 
 
+def certain(quotes: Sequence[Quote]) -> bool:
+    """Whether sentences have so much of the question that they answer it."""
+    return bool(quotes) and all(quote.clear and (quote.sure or quote.complete) for quote in quotes)
+
+
 class Quotations(Relevance):
     """Finds the best sentences for a question among the passages of numbered pages."""
 
@@ -109,6 +114,11 @@ class Quotations(Relevance):
     @cached_property
     def _every_candidate(self) -> list[Quote]:
         return list(self._candidates())
+
+    @property
+    def certain(self) -> bool:
+        """Whether the pages' own words have so much of the question that they answer it."""
+        return not self.hopeless and not self.doubtful and certain(self.quotes())
 
     def quotes(self) -> list[Quote]:
         """The sentences that answer best: of one page, or of each page that a question about several names."""

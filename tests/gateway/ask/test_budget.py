@@ -126,7 +126,7 @@ def test_requests_beside_it_slow_a_question_down() -> None:
 
 # ------------------------------------------------------------------------------------------ through the flow
 
-FACTS = " ".join(f"The fact number {n} of Befunge is word{n}." for n in range(400))
+FACTS = " ".join(f"The fact number {n} of Befunge is word{n}." for n in range(250))
 QUESTION = "Which facts of Befunge are there?"
 
 
