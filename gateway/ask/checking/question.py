@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from difflib import get_close_matches
+from itertools import pairwise
 from typing import Literal
 
 import msgspec
@@ -14,7 +15,7 @@ from gateway.ask.text.synonyms import synonymous
 from gateway.ask.text.wording import signs
 from gateway.ask.text.words import any_case, content_words, features, tokens
 from gateway.base.stems import stem
-from gateway.store.stop_words import STOP_WORDS, stop_words
+from gateway.store.stop_words import STOP_WORDS, VIETNAMESE, stop_words
 
 Kind = Literal["year", "time", "number", "person", "name"]
 
@@ -86,7 +87,8 @@ _HOW_TO = any_case(
     r"|\blàm (?:thế nào|sao)\b|\bcách\b"
 )
 _DEFINES = any_case(r"\W*(?:what|who)(?:['’]s| (?:is|are|was|were|does)\b)")
-_HOW_MANY = any_case(r"\bhow many (\w+)")
+_HOW_MANY = any_case(r"\b(?:how many|bao nhiêu|mấy) (\w+)")
+_PERCENT = any_case(r"%|\bper ?cent(?:age)?\b|\bphần trăm\b")
 _PRICE = any_case(
     r"\b(?:how much|what (?:do|does|did|would|is|are)(?: the)?)\b.*\b(costs?|pay|paid|charges?|price|fee)s?\b"
     r"|\bhow much (?:(?:is|are|was|were) (?:it|an?|one|the)\b(?! (?:max|min|limit))|money\b)"
@@ -113,6 +115,7 @@ _SIDES = any_case(
     r"\bbetween (.+?) and (.+?)\W*\Z|\A(?:what is |which is better,? )?(.+?) (?:vs\.?|versus) (.+?)\W*\Z"
     r"|\bhow (?:is|are|do|does) (.+?) differ(?:ent)? from (.+?)\W*\Z|\bgiữa (.+?) và (.+?)\W*\Z"
 )
+_WHERE = any_case(r"\bwhere\b|\b(?:ở|tại|đến|từ) đâu\b|\bnơi nào\b|\bwo\b|\boù\b|\bdónde\b")
 _WHY = any_case(r"\bwhy\b|\breasons?\b|\b(?:tại|vì) sao\b|\bwarum\b|\bpourquoi\b|\bpor qué\b")
 # Several pages may answer "Which languages are …?", "languages made by …", "name three …", not "Which pets may I keep?"
 _LISTS = any_case(
@@ -151,10 +154,12 @@ class ReadQuestion(Struct, frozen=True):
 
     names: dict[str, str]  # with the words that they are the stems of
     words: frozenset[str]
+    pairs: frozenset[tuple[str, str]]  # of syllables side by side, in Vietnamese: words of two or more
     kind: Kind | None
     by_person: bool  # it asks for a thing by a person: "which file tells who wrote it"
     native: bool  # it is in English or in the pages' language
     counts: str  # the stem of what it asks the number of, or ""
+    percent: bool
     price: frozenset[str]  # the stem of the word that asks for one
     current: bool  # it asks how things are now
     utmost: bool  # it asks for the most or the best, not for the best way
@@ -165,6 +170,7 @@ class ReadQuestion(Struct, frozen=True):
     compares: bool  # it asks how things differ
     sides: tuple[frozenset[str], ...]  # the stems of the two things that it compares
     why: bool  # it asks for a reason
+    where: bool  # it asks for a place
     lists: bool  # several pages may answer it
     code: bool  # code may answer it
     signs: frozenset[str]  # that it asks about
@@ -197,17 +203,19 @@ def read_question(text: str, known: frozenset[str], ordinary: frozenset[str]) ->
     kind = kind_of(text, bool(foreign))
     several = len(names) > 1 and (bool(foreign) or _SEVERAL.search(text) is not None)
     many = _HOW_MANY.search(text)
-    counts = stem(many[1]) if many else ""
+    counts = next(iter(content_words(many[1])), "") if many and many[1].casefold() not in stops else ""
     which = stem(found_which[1]) if (found_which := _WHICH.search(text)) else ""
     sides = next((tuple(filter(None, found.groups())) for found in [_SIDES.search(text)] if found), ())
     how_to, defines = _HOW_TO.search(text) is not None, _DEFINES.match(text) is not None
     return ReadQuestion(
         names,
         frozenset(words),
+        side_by_side(text) if VIETNAMESE.search(text.casefold()) else frozenset(),
         kind,
         kind is None and _RELATIVE_WHO.match(text) is not None,
         native,
         counts,
+        kind == "number" and _PERCENT.search(text) is not None,
         frozenset(meaning([stem(price[1] or "cost")])) if (price := _PRICE.search(text)) else frozenset(),
         _CURRENT.search(text) is not None,
         _UTMOST.search(text) is not None and not how_to,
@@ -218,11 +226,18 @@ def read_question(text: str, known: frozenset[str], ordinary: frozenset[str]) ->
         compares=_COMPARES.search(text) is not None,
         sides=tuple(meaning(content_words(side)) for side in sides),
         why=_WHY.search(text) is not None,
+        where=_WHERE.search(text) is not None,
         lists=_LISTS.match(text) is not None,
         code=_CODE.search(text) is not None,
         signs=signs(text),
         ordinals=frozenset(_ORDINALS[word] for word in map(str.casefold, tokens(text)) if word in _ORDINALS),
     )
+
+
+def side_by_side(text: str) -> frozenset[tuple[str, str]]:
+    """The stems of words between which no other stands."""
+    found = [content_words(token) for token in tokens(text)]
+    return frozenset((one[0], other[0]) for one, other in pairwise(found) if one and other)
 
 
 def kind_of(text: str, foreign: bool = False) -> Kind | None:

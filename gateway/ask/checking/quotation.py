@@ -8,9 +8,9 @@ from functools import cached_property
 import msgspec
 from msgspec import Struct
 
-from gateway.ask.checking.evidence import EvidencePassage, Statement, meaning
+from gateway.ask.checking.evidence import EvidencePassage, Statement, as_meant, meaning
 from gateway.ask.checking.excerpts import are_code, are_steps, begins_list, is_about, lines_behind, quotable
-from gateway.ask.checking.question import kind_of
+from gateway.ask.checking.question import kind_of, side_by_side
 from gateway.ask.checking.relevance import ABOUT_TEXT, LEAST_SHARE, Relevance, is_sentence
 from gateway.ask.text.passages import CELLS, introduces
 from gateway.ask.text.words import any_case, asks, content_words
@@ -22,8 +22,8 @@ _OWN, _ASKED_ABOVE, _BESIDE, _ABOVE = 1.0, 0.7, 0.4, 0.5
 # defined, steps where these are asked for, a sentence, and the price of a second one.
 _KIND, _FITS, _TITLED, _FIRST, _DEFINES, _STEPS, _PROSE, _SECOND = 2.0, 0.5, 0.6, 2.0, 1.3, 2.0, 0.3, 0.3
 # A row under what is asked for, one that begins with a name of the question, one that begins with a sign of it, a
-# number before what is counted, a reason, and the price of a sentence about the text itself.
-_COLUMN, _ROW, _SIGNED, _COUNTED, _REASON, _ABOUT = 1.0, 1.0, 3.0, 1.0, 1.0, 1.0
+# number before what is counted, a reason, the price of a sentence about the text itself, and a place with a name.
+_COLUMN, _ROW, _SIGNED, _COUNTED, _REASON, _ABOUT, _PLACED = 1.0, 1.0, 3.0, 1.0, 1.0, 1.0, 1.0
 # Of _KIND, for a time that is told by what happens then; the price of what is not, where it is asked when or how.
 _BY_CLAUSE, _DENIED = 0.7, 0.4
 _PLACE = 0.05  # what each place among the pages costs
@@ -38,10 +38,14 @@ _TELLING = 30  # characters that tell one passage of a section from another
 # its own words, up to five; a thing of another kind, and names that its section does not have, count against it.
 # Fitted by logistic regression over questions to encyclopedia articles and to the wikis of docs/evaluation.md.
 _SURE, _SURE_WORD, _SURE_WORDS, _SURE_KIND, _SURE_NAMES = 0.84, 0.12, 5, 0.52, 0.67
+_LONE = 0.5  # of a syllable that a text has without the ones beside it in the question
 _SHORT = 4  # words of a question that needs nearly all of them
 _MOST_LISTED = 5  # pages that answer a question for several
 
 _REFERS = any_case(r"(?:this|it|these|they|that) (?!is\b)[a-z]+")
+_PLACE_TOLD = any_case(
+    r"\b(?:in|at|near|on|from|to|between|ở|tại|trong|gần|đến|từ|thuộc) (?:[^\W\d_]+ ){0,2}(?-i:[A-ZÀ-ÖĐĂƠƯẠ-Ỹ])"
+)
 _DENIES = any_case(r"\b(?:not|cannot|never|\w+n['’]t|không|chưa)\b")
 _BECAUSE = any_case(
     r"\b(?:because|since|so that|so as|in order|due to|therefore|thus|hence|reasons?|purpose|goals?|aims?|aimed|"
@@ -254,14 +258,30 @@ class Quotations(Relevance):
         section = self._evidence.sections[passage.n, passage.section]
         return section.lstrip().startswith(passage.text[:_TELLING])
 
+    def _lone(self, words: frozenset[str], text: str) -> frozenset[str]:
+        """Those of the question's syllables that a text has without the ones beside them, so in other words."""
+        pairs = self.question.pairs
+        if not pairs:
+            return frozenset()
+        found = pairs & side_by_side(as_meant(text))
+        return words & {each for pair in pairs for each in pair} - {each for pair in found for each in pair}
+
     def _is_sure(
-        self, passage: EvidencePassage, own: frozenset[str], above: frozenset[str], has_kind: bool
+        self,
+        passage: EvidencePassage,
+        own: frozenset[str],
+        above: frozenset[str],
+        has_kind: bool,
+        lone: frozenset[str],
     ) -> bool:
         """Whether sentences, with their ``own`` words and those ``above`` them, have so much that they must answer."""
         words, names = self.question.words, self.question.names.keys()
         has = self._shared(words, own | above)
-        weight = sum(self.weights[word] for word in has) / (self._mean * max(1, len(words)))
-        more = weight + _SURE_WORD * min(_SURE_WORDS, len(self._shared(words, own))) - _SURE
+        less = _LONE * sum(self.weights[word] for word in lone - above)
+        weight = (sum(self.weights[word] for word in has) - less) / (self._mean * max(1, len(words)))
+        more = (
+            weight + _SURE_WORD * min(_SURE_WORDS, len(self._shared(words, own)) - _LONE * len(lone)) - _SURE
+        )
         more -= _SURE_KIND * (not has_kind)
         if more < 0.0 or names <= has:
             return more >= 0.0
@@ -321,6 +341,7 @@ class Quotations(Relevance):
             - _ABOUT * about_text
             + _SIGNED * signed
             + _COUNTED * (bool(question.counts and digits) and not row and self.counted(digits, text))
+            + _PLACED * (question.where and _PLACE_TOLD.search(text) is not None)
             + _REASON * (question.why and _BECAUSE.search(text) is not None)
             + _STEPS * ((question.how_to and are_steps(lines)) or (question.code and are_code(lines)))
             - _SECOND * max(0, end - start - 1)
@@ -334,11 +355,15 @@ class Quotations(Relevance):
         named = not self._subjects or any(subject <= meaning(every) for subject in self._subjects)
         other_row = self._is_other_row(passage)
         other = not named or other_row or self._asks_for_another(passage.heading)
+        whole_text = " ".join([text, *(each.text for each in lines)])
+        lone = self._lone(self._shared(question.words, own), whole_text)
         # A word that no page has may be the very thing that is asked for.
         known = titled or question.names or sought <= self._known or len(sought) > _SHORT
         # The items of a list are told apart: one without the question's words says nothing about them.
         whole_passage = not sought or bool(said) or statements[start].kind != "list" or start == end
-        clear = signed or len(said) >= (_LEAST_CLEAR if known else _LEAST_CLEAR_UNKNOWN) * len(sought)
+        clear = signed or len(said) - _LONE * len(lone & said) >= (
+            _LEAST_CLEAR if known else _LEAST_CLEAR_UNKNOWN
+        ) * len(sought)
         # "This turns off the feature": what does, no sentence before it tells.
         led = statements[start - 1].kind == "prose" if start else not self._begins_section(passage)
         alone = not every_word and not led and _REFERS.match(text) is not None
@@ -346,7 +371,9 @@ class Quotations(Relevance):
         above = passage.context.union(*(each.context for each in said_here))
         fitting = has_kind and not other_row
         sure = (fitting or (question.kind is not None and not other_row)) and not alone
-        sure = sure and self._is_sure(passage, own.union(*(each.words for each in lines)), above, has_kind)
+        sure = sure and self._is_sure(
+            passage, own.union(*(each.words for each in lines)), above, has_kind, lone
+        )
         return Quote(
             passage.n,
             passage.section,

@@ -41,7 +41,7 @@ _NUMBER = any_case(
     r"(?<![^\W\d_])[0-9]|\b(?:zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|"
     r"twenty|thirty|fou?rty|fifty|sixty|seventy|eighty|ninety|dozen|hundred|thousand|million|[0-9]+(?:st|nd|rd|th)|"
     r"third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|"
-    r"một|hai|ba|bốn|sáu|bảy|tám|chín|mười)\b"
+    r"hai|ba|bốn|sáu|bảy|tám|chín|mười|một (?:trăm|nghìn|ngàn|triệu|tỷ|tỉ|nửa))\b"
 )
 _DATE = any_case(
     rf"{_YEAR.pattern}"
@@ -58,7 +58,10 @@ _CLAUSE_OF_TIME = any_case(
 # Verbs that say little about what is asked for, and what their weight is multiplied with.
 _PLAIN_VERBS = frozenset(map(stem, "use used need have do make made come put see want help happen".split()))  # noqa: SIM905
 _VERB_SHARE = 0.3
-_NONE = any_case(r"\b(?:infinite(?:ly)?|unlimited|single|no|none|both)\b")
+_NONE = any_case(r"\b(?:infinite(?:ly)?|unlimited|single|no|none|both|vô hạn|duy nhất|chỉ (?:có )?một)\b")
+_PART = any_case(
+    r"%|\bper ?cent\b|\b(?:half|thirds?|quarters?|fifths?|tenths?)\b|\bphần (?:trăm|hai|ba|tư|năm|mười)\b|\bnửa\b"
+)
 _VERBS = frozenset(SAME_AS.values())
 DEFINED = re.compile(
     r"(.{2,80}?)(?: (?:is|are|was|were|means?|refers? to|stands? for|denotes?)\b|: | [-–—] )"
@@ -310,10 +313,15 @@ class Relevance:
                 return _PRICE.search(text) is not None or bool(
                     _NUMBER.search(text) and self._shared(self.question.price, meaning(content_words(text)))
                 )
+            case "number" if self.question.percent:
+                return _PART.search(text) is not None
             case "number":
-                some = self.question.counts and _NONE.search(text)
-                told = _YEAR.sub("", text) if self.question.counts else text  # a year counts nothing
-                return _NUMBER.search(told) is not None or bool(some)
+                if not self.question.counts:
+                    return _NUMBER.search(text) is not None
+                digits = {word for word in content_words(text) if word.isdigit()}
+                if CELLS not in text and digits and self.counted(digits, text):
+                    return True  # "2000 guests" are no year
+                return _NUMBER.search(_YEAR.sub("", text)) is not None or _NONE.search(text) is not None
             case "name":
                 return self._tells_name(text, n)
             case "person":
