@@ -44,7 +44,7 @@ _MOST_LISTED = 5  # pages that answer a question for several
 
 _REFERS = any_case(r"(?:this|it|these|they|that) (?!is\b)[a-z]+")
 _PLACE_TOLD = any_case(
-    r"\b(?:in|at|near|on|from|to|between|ở|tại|trong|gần|đến|từ|thuộc) (?:[^\W\d_]+ ){0,2}(?-i:[A-ZÀ-ÖĐĂƠƯẠ-Ỹ])"
+    r"\b(?:in|at|near|on|between|ở|tại|trong|gần|thuộc) (?:[^\W\d_]+ ){0,2}(?-i:[A-ZÀ-ÖĐĂƠƯẠ-Ỹ])"
 )
 _DENIES = any_case(r"\b(?:not|cannot|never|\w+n['’]t|không|chưa)\b")
 _BECAUSE = any_case(
