@@ -12,7 +12,7 @@ from msgspec import Struct
 from gateway.base.stems import stem
 from gateway.memory.learning.entailment import content
 from gateway.memory.learning.plain import FILLERS, plain_clauses
-from gateway.memory.learning.statements import NEGATION, WORD, mistaken, stems
+from gateway.memory.learning.statements import NEGATION, WORD, LatePattern, mistaken, stems
 from gateway.memory.learning.wordings import SUBJECT_VI
 from gateway.store.memory.tasks import Task
 
@@ -34,7 +34,7 @@ _LIST = (
 )
 _WISH = r"(?:(?:i['’]?d like|i (?:want|need|would like))(?: you)? to |(?:be|make) sure to |go ahead and )?"
 _ADDED = tuple(
-    re.compile(_LEADING + pattern, re.I)
+    LatePattern(_LEADING + pattern, re.I)
     for pattern in (
         rf"remind me(?: {_DATED}\w*)?,? (?:to|2|about|that) (?P<what>.+)",
         r"(?:make|take|keep) a (?:note|reminder)(?: for me)?(?: to|:) "
@@ -174,7 +174,7 @@ _WORDINGS: dict[Literal["cancelled", "waiting", "doing", "done"], tuple[str, ...
     ),
 }
 _STATES = [
-    (state, [re.compile(_LEADING + pattern, re.I) for pattern in patterns])
+    (state, [LatePattern(_LEADING + pattern, re.I) for pattern in patterns])
     for state, patterns in _WORDINGS.items()
 ]
 _REMEMBER = re.compile(r"(?:remember|remind me) to ", re.I)

@@ -10,7 +10,7 @@ import re
 from msgspec import Struct
 
 from gateway.memory.learning import values
-from gateway.memory.learning.statements import UPPER
+from gateway.memory.learning.statements import UPPER, LatePattern
 
 # The writer as subject, with adverbs; in Vietnamese, words that mean others too are only tried where a verb follows.
 SUBJECT_VI = r"(?:tôi|mình|tớ|tao|tui|mk|mik|em|anh|chị|con|e(?= (?:bị|đang|học|làm|là|ở|tên|dị)\b))"
@@ -85,7 +85,7 @@ class Wording(Struct, frozen=True):
     """Patterns of a whole clause. With ``several``, each value has a key of its own; ``refused`` values are none."""
 
     key: str
-    patterns: tuple[re.Pattern[str], ...]
+    patterns: tuple[LatePattern, ...]
     several: bool
     refused: re.Pattern[str]
     wanted: re.Pattern[str] | None = None  # in the value
@@ -103,7 +103,7 @@ def _row(
     either = [each.pattern for each in (refused, values.UNCLEAR if clear else None) if each is not None]
     return Wording(
         key,
-        tuple(re.compile(pattern, re.I) for pattern in patterns),
+        tuple(LatePattern(pattern, re.I) for pattern in patterns),
         several,
         re.compile("|".join(either) or r"(?!)", re.I),
         wanted,

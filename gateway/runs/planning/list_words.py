@@ -6,6 +6,7 @@ import re
 from typing import Literal
 
 from gateway.ask.text.words import any_case
+from gateway.memory.learning.statements import LatePattern
 from gateway.memory.learning.wordings import SUBJECT_VI
 from gateway.runs.planning.when import DAY
 
@@ -137,7 +138,7 @@ FORMS: dict[Op, tuple[str, ...]] = {
     ),
 }  # fmt: skip
 PATTERNS = tuple(
-    (op, re.compile(words + _END, re.I | re.S)) for op, forms in FORMS.items() for words in forms
+    (op, LatePattern(words + _END, re.I | re.S)) for op, forms in FORMS.items() for words in forms
 )
 LISTED = any_case(LIST)
 # Everything that a question for the list may have beside the list and a day.

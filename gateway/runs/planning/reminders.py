@@ -8,6 +8,7 @@ from typing import Literal
 from msgspec import Struct
 
 from gateway.ask.text.words import any_case
+from gateway.memory.learning.statements import LatePattern
 from gateway.runs.planning.when import DAY, SPAN, SPOKEN, SPOKEN_HOUR, TIME, TIME_WITHIN
 
 Kind = Literal["reminder", "alarm", "timer"]
@@ -74,7 +75,9 @@ _FORMS: dict[Kind, tuple[str, ...]] = {
         rf"(?:nhắc|nho nhac|nhac)(?:\s+nhở)?\s+{_ME_VI}(?:\s+(?:là|phải|nhớ|việc))*(?:\s+(?P<text>.+))?",
     ),
 }
-_WORDINGS = tuple((kind, re.compile(words, re.I | re.S)) for kind, forms in _FORMS.items() for words in forms)
+_WORDINGS = tuple(
+    (kind, LatePattern(words, re.I | re.S)) for kind, forms in _FORMS.items() for words in forms
+)
 # Nothing to be reminded of.
 _VAGUE = any_case(
     r"(?:(?:to|about|of|for)\s+)?(?:it|that|this|something(?: (?:later|for me))?|some ?things?|me|us|myself|again|"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from gateway.ask.text.words import any_case
+from gateway.memory.learning.statements import LatePattern
 from gateway.runs.planning.when import TIME
 
 _ME = r"(?:me|us|(?:cho )?(?:tôi|mình|em|anh|chị|chúng tôi))"
@@ -148,7 +149,7 @@ _NAMED: dict[str, tuple[str, ...]] = {
         r"thêm\s+(?P<title>.+?)\s+vào danh sách.*",
     ),
 }
-NAMED = tuple((tool, re.compile(words, re.I | re.S)) for tool, forms in _NAMED.items() for words in forms)
+NAMED = tuple((tool, LatePattern(words, re.I | re.S)) for tool, forms in _NAMED.items() for words in forms)
 KEEP_RESULT = any_case(
     rf"(?:{KEEP}|write)\s+{_OF_RESULT}(?: down)?(?: for later)?(?: {_TO_NOTES})?|"
     rf"(?:add|put)\s+{_OF_RESULT} {_TO_NOTES}|"
