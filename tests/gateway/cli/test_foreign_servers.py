@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 
 import pytest
@@ -15,8 +15,8 @@ JSON, HTML, EVENTS = "application/json", "text/html", "text/event-stream"
 
 
 @contextmanager
-def answering(reply: bytes) -> Iterator[str]:
-    """The address of a server that answers each request with these bytes and hangs up."""
+def answering(replies: Sequence[bytes]) -> Iterator[str]:
+    """The address of a server that answers each request with the last of these replies, and hangs up."""
     with closing(socket.create_server(("127.0.0.1", 0))) as listening:
 
         def serve() -> None:
@@ -27,7 +27,7 @@ def answering(reply: bytes) -> Iterator[str]:
                     return
                 with connection:
                     connection.recv(65536)
-                    connection.sendall(reply)
+                    connection.sendall(replies[-1])
 
         thread = threading.Thread(target=serve)
         thread.start()
@@ -53,7 +53,7 @@ def http(kind: str, body: str, status: str = "200 OK") -> bytes:
     ],
 )
 def test_another_server_is_told_apart(hearth: Run, reply: bytes) -> None:
-    with answering(reply) as url:
+    with answering([reply]) as url:
         for command in ("status", "ask hi", "chat", "facts", "generate hi"):
             done = hearth(*command.split(), "--url", url, stdin="hello\n")
             assert done.returncode == 1, (command, done.stderr)
@@ -64,7 +64,7 @@ def test_another_server_is_told_apart(hearth: Run, reply: bytes) -> None:
 
 
 def test_bytes_that_are_no_http_and_no_tls(hearth: Run) -> None:
-    with answering(b"\x00\xff\xfenonsense\r\n\r\n") as url:
+    with answering([b"\x00\xff\xfenonsense\r\n\r\n"]) as url:
         plain = hearth("ask", "hi", "--url", url)
         assert (plain.returncode, "the connection to" in plain.stderr) == (75, True), plain.stderr
         secure = hearth("ask", "hi", "--url", url.replace("http:", "https:"))
