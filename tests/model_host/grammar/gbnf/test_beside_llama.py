@@ -66,5 +66,5 @@ def test_both_engines_agree(llama: LlamaGrammar) -> None:
 
 @pytest.mark.soak
 def test_both_engines_agree_on_many(llama: LlamaGrammar) -> None:
-    counted = sum((compare(llama, seed) for seed in range(1000, 5000)), Counter())
-    assert counted["taken"] > 2000 and counted["not taken"] > 2000, counted
+    counted = sum((compare(llama, seed) for seed in range(1000, 1500)), Counter())
+    assert counted["taken"] > 250 and counted["not taken"] > 250, counted

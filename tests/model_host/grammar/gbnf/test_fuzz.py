@@ -30,6 +30,6 @@ def test_hostile_grammars() -> None:
 
 @pytest.mark.soak
 @pytest.mark.timeout(900)
-def test_ten_thousand_hostile_grammars() -> None:
-    result = fuzz(300, 10_300)
-    assert min(result["refused"], result["followed"], result["stopped"]) > 200, result
+def test_a_thousand_hostile_grammars() -> None:
+    result = fuzz(300, 1300)
+    assert min(result["refused"], result["followed"], result["stopped"]) > 20, result
