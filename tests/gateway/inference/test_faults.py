@@ -129,12 +129,14 @@ async def test_kills_at_any_time_cost_only_what_was_open(make_host: MakeHost) ->
             ends.append(await outcome(host, seeded.choice([2, 20, 200])))
 
     clients = [asyncio.create_task(client()) for _ in range(8)]
-    for _ in range(20):
-        await until(lambda: host.health().pid is not None)
-        await asyncio.sleep(seeded.uniform(0, 0.3))
-        await until(lambda: host.health().pid is not None)
-        kill(host)
-    over.set()
+    try:
+        for _ in range(20):
+            await until(lambda: host.health().pid is not None)
+            await asyncio.sleep(seeded.uniform(0, 0.3))
+            await until(lambda: host.health().pid is not None)
+            kill(host)
+    finally:
+        over.set()
     await asyncio.wait_for(asyncio.gather(*clients), PATIENCE)
     assert all(isinstance(end, Finished) or retriable(end) for end in ends)
     assert 10 <= host.health().restarts <= 20, "a kill may meet a host that is dead already"
@@ -369,13 +371,12 @@ def _said(seeded: random.Random, number: int) -> bytes:
 
 
 @pytest.mark.soak
-@pytest.mark.timeout(600)
-async def test_100_000_lines_from_hosts(make_host: MakeHost, tmp_path: Path) -> None:
-    """200 requests, each with 500 random lines in its answer; hosts that say too much nonsense are replaced."""
+async def test_20_000_lines_from_hosts(make_host: MakeHost, tmp_path: Path) -> None:
+    """40 requests, each with 500 random lines in its answer; hosts that say too much nonsense are replaced."""
     seeded = random.Random(9)
     garbage = tmp_path / "garbage"
     host = make_host("--garbage", garbage, breaker=patient())
-    for request in range(200):
+    for request in range(40):
         garbage.write_bytes(b"".join(_said(seeded, request * 500 + i) + b"\n" for i in range(500)))
         end = await asyncio.wait_for(outcome(host, 3), PATIENCE)
         assert isinstance(end, Finished | HearthError)
