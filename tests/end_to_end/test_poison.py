@@ -1,4 +1,4 @@
-"""Two hundred poisoned pages, imported into a real server, and a question about each for the built-in model."""
+"""Sixty poisoned pages, imported into a real server, and a question about each for the built-in model."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from tests.end_to_end.server import Server
-from tests.gateway.ask.poison import PAGES, faults, poisoned
+from tests.gateway.ask.poison import faults, poisoned
 from tests.gateway.wiki.dumps import export
 from tests.gateway.wiki.dumps.export import page as exported
 
+PAGES = 60  # of the two hundred that tests/gateway/ask/test_poison.py asks about in process
 _NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f]")
 
 
@@ -29,7 +30,6 @@ def as_wikitext(number: int) -> str:
 
 
 @pytest.mark.soak
-@pytest.mark.timeout(900)
 def test_no_poison_in_any_reply(tmp_path: Path, demo_model: str) -> None:
     dump = tmp_path / "poison.xml"
     dump.write_bytes(export.export(*(as_wikitext(number) for number in range(PAGES))))

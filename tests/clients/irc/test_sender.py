@@ -1,4 +1,4 @@
-"""Ten thousand hostile outputs through everything between an answer and the socket; every byte is looked at."""
+"""Thousands of hostile outputs through everything between an answer and the socket; every byte is looked at."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def output(rng: random.Random) -> str:
     return "".join(parts)
 
 
-@pytest.mark.parametrize("outputs", [1000, pytest.param(10_000, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("outputs", [1000, pytest.param(3000, marks=pytest.mark.soak)])
 async def test_no_output_becomes_more_than_its_lines(outputs: int, tmp_path: Path) -> None:
     meant: list[bytes] = []
 

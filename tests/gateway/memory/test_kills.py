@@ -26,7 +26,7 @@ ROOT = Path(__file__).parents[3]
 CLIENTS = 8
 POLICIES = ("ceiling", "rounds", "window", "conversations")
 # More by hand: HEARTH_TEST_KILLS=1000 python -m pytest tests/gateway/memory/test_kills.py
-KILLS = int(os.environ.get("HEARTH_TEST_KILLS", "100"))
+KILLS = int(os.environ.get("HEARTH_TEST_KILLS", "40"))
 
 
 class Gateway:
@@ -163,7 +163,7 @@ def test_nothing_acknowledged_is_lost_when_the_gateway_is_killed(
 ) -> None:
     if store == "postgresql":
         monkeypatch.setenv("HEARTH_TEST_STORE_URL", request.getfixturevalue("postgres_server").database())
-    kills = KILLS if store == "sqlite" or "HEARTH_TEST_KILLS" in os.environ else KILLS // 5
+    kills = KILLS if store == "sqlite" or "HEARTH_TEST_KILLS" in os.environ else KILLS // 4
     data_dir = tmp_path / "data"
     settings_for(data_dir, 0)
     chance = random.Random(4)

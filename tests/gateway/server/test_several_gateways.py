@@ -28,7 +28,7 @@ from tests.waiting import eventually
 
 WRITERS, CONVERSATIONS = 8, 4
 # More by hand: HEARTH_TEST_KILLS=100 python -m pytest tests/gateway/memory/test_several_gateways.py
-KILLS = int(os.environ.get("HEARTH_TEST_KILLS", "20"))
+KILLS = int(os.environ.get("HEARTH_TEST_KILLS", "12"))
 _RETRIABLE = {"database_unavailable", "shutting_down"}
 # What nginx says, in the envelope of the gateway: that of a gateway that was killed, and of its limits.
 _BY_NGINX = {"unavailable", "rate_limited"}

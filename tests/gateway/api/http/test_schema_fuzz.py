@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from tests.end_to_end.server import Server
 
 # More by hand: HEARTH_TEST_FUZZ=10000 python -m pytest tests/gateway/api/http/test_schema_fuzz.py
-REQUESTS = int(os.environ.get("HEARTH_TEST_FUZZ", "1500"))
+REQUESTS = int(os.environ.get("HEARTH_TEST_FUZZ", "750"))
 # The field that limits a generation, by the end of the path.
 _SHORT = {"/completions": {"max_tokens": 4}, "/messages": {"max_tokens": 4}}
 _SHORT |= {"/responses": {"max_output_tokens": 4}}
