@@ -21,7 +21,7 @@ TEXT = (
 )
 
 
-@pytest.fixture(scope="module", params=["tiny_model", "demo_model", "smollm2"])
+@pytest.fixture(scope="module", params=["tiny_model", "demo_model"])
 def server(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[Server]:
     model = request.getfixturevalue(request.param)
     server = Server(tmp_path_factory.mktemp("completions") / "data", model)
