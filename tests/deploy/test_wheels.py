@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -25,10 +26,18 @@ def make_wheel(folder: Path, platform: str) -> None:
         made.writestr(f"{about}/RECORD", "")
 
 
+@pytest.fixture(scope="module")
+def empty(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A new environment."""
+    folder = tmp_path_factory.mktemp("empty") / "venv"
+    subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+    return folder
+
+
 @pytest.fixture
-def python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Python of a new environment, without an index."""
-    subprocess.run([sys.executable, "-m", "venv", tmp_path / "venv"], check=True)
+def python(empty: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Python of a copy of it, without an index."""
+    shutil.copytree(empty, tmp_path / "venv", symlinks=True)
     LOG.parent.mkdir(exist_ok=True)
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_NO_CACHE_DIR", "1")
