@@ -33,6 +33,8 @@ def _text(name: str, detail: dict[str, Any]) -> str:
             return f"reading {title}"
         case "compact", {"title": title, "words": words}:
             return f"summarizing {title} in {words} words"
+        case "rerank", _:
+            return "ranking the passages again"
         case "answer", {"pages": pages}:
             seconds = detail.get("seconds") or 0
             about = f", about {seconds:.0f} s" if seconds >= 1 else ""

@@ -9,6 +9,7 @@ const STAGES = new Map(Object.entries({
     return `Searching “${term}”: ${pages.join(", ") || "nothing found"}${remarks.join("")}`;
   },
   fetch: ({ title }) => `Reading ${title}`,
+  rerank: () => "Ranking the passages again",
   compact: ({ title, words }) => `Summarizing ${title} in ${words} words`,
   answer: ({ pages, note, seconds }) => (pages ? `Answering from ${pages.join(", ")}${about(seconds)}` : `Answering: ${note}`),
   reading: (detail) => readingText(detail),
