@@ -144,7 +144,7 @@ def train(options: argparse.Namespace) -> None:
     kept = run / f"{options.name}.gguf"
     run.mkdir(parents=True, exist_ok=True)
     step, tokens, spent = 0, 0, 0.0
-    first: list[float] = []  # loss and share of right tokens of the held-out rows, before training
+    before: list[float] = []  # loss and share of right tokens of the held-out rows, before training
     best: list[float] = []
     if options.start:
         read_adapter(options.start, values)
@@ -153,14 +153,14 @@ def train(options: argparse.Namespace) -> None:
         for name, value in saved["values"].items():
             values[name].data.copy_(value)
         optimizer.load_state_dict(saved["optimizer"])
-        step, tokens, spent, first, best = (
-            saved[name] for name in ("step", "tokens", "spent", "first", "best")
+        step, tokens, spent, before, best = (
+            saved[name] for name in ("step", "tokens", "spent", "before", "best")
         )
 
     def save() -> None:
         state = {
             "values": {name: value.detach() for name, value in values.items()}, "optimizer": optimizer.state_dict(),
-            "step": step, "tokens": tokens, "spent": spent + time.monotonic() - begun, "first": first, "best": best,
+            "step": step, "tokens": tokens, "spent": spent + time.monotonic() - begun, "before": before, "best": best,
         }  # fmt: skip
         torch.save(state, run / "part.pt")
         (run / "part.pt").replace(run / "latest.pt")
@@ -192,15 +192,15 @@ def train(options: argparse.Namespace) -> None:
         f"{sum(v.numel() for v in values.values()):,} values, {len(every)} rows, at step {step}", flush=True
     )
     begun = time.monotonic()
-    first = first or judge()
+    before = before or judge()
     last = saved_at = time.monotonic()
     seen: list[tuple[float, float, int]] = []
     while (done := (spent + time.monotonic() - begun) / 60 / options.minutes) < 1:
         rate = min(1.0, 0.05 + done * 20) * min(1.0, max(0.01, (1 - done) * 3))
         for group in optimizer.param_groups:
             group["lr"] = options.rate * rate
-        first = step * options.rows
-        taken = [every[k % len(every)] for k in range(first, first + options.rows)]
+        at = step * options.rows
+        taken = [every[k % len(every)] for k in range(at, at + options.rows)]
         for k in range(0, options.rows, at_once):
             row = Row.of(taken[k : k + at_once], options.device)
             loss, right, n = loss_of(model, row, passes, options.whole)
@@ -228,7 +228,7 @@ def train(options: argparse.Namespace) -> None:
     judge()
     print(
         f"{kept.resolve()}: on held-out text its loss is {best[0]:.3f} and {best[1]:.1%} of its next tokens are right; "
-        f"without it {first[0]:.3f} and {first[1]:.1%}."
+        f"without it {before[0]:.3f} and {before[1]:.1%}."
     )
 
 
