@@ -78,9 +78,9 @@ class Conversations:
         facts, tasks = Facts(parts, self._hub), TaskKeeper(parts, self._hub)
         self._notes = {"facts": facts.note, "tasks": tasks.note}
         self.history = History(parts.database, parts.inference, parts.settings, parts.queries)
-        answers = StoredAnswers(parts, tasks.todays_lines)
+        answers = StoredAnswers(parts)
         recalled = partial(recalled_summaries, parts)
-        sources: list[BlockSource] = [answers.offer, tasks.offer, facts.offer, recalled]
+        sources: list[BlockSource] = [tasks.offer, answers.offer, facts.offer, recalled]
         self._builder = ContextBuilder(parts, character, sources, self.history, project)
         self._compactor = HistoryCompactor(parts, self._builder, self._hub)
         self._reflector = Reflector(parts, self._builder, self._compactor.places)

@@ -12,8 +12,6 @@ from itertools import pairwise
 import msgspec
 
 from gateway.memory.answers.clock import told_the_time
-from gateway.memory.answers.listed import OPENINGS as LISTS
-from gateway.memory.answers.listed import asks_for_tasks
 from gateway.memory.answers.questions import own_question
 from gateway.memory.answers.sought import ANSWERS, sought
 from gateway.memory.answers.unspoken import UNSPOKEN
@@ -35,9 +33,7 @@ def without_recited(messages: Sequence[StoredMessage], told: Callable[[str], boo
     for asked, reply in pairwise(messages):
         if asked.role != "user" or reply.role != "assistant":
             continue
-        recites = reply.text.startswith((*ANSWERS, *LISTS)) and (
-            asks_for_tasks(asked.text) or own_question(asked.text) or sought(asked.text)
-        )
+        recites = reply.text.startswith(ANSWERS) and (own_question(asked.text) or sought(asked.text))
         timed = told_the_time(asked.text, reply.text)
         if recites or timed or told(reply.text) or reply.text == UNSPOKEN:
             recited |= {asked.seq, reply.seq}

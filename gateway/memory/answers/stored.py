@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from datetime import date, datetime
 
 import apsw
 
-from gateway.memory.answers.listed import asks_for_tasks, task_answer
 from gateway.memory.answers.questions import OwnQuestion, own_question, recalled_answer, told_answer, told_in
 from gateway.memory.answers.sought import MOST_QUOTES, Sought, changes, goes_on, says, sought, sought_answer
 from gateway.memory.context import MemoryParts
@@ -26,18 +25,15 @@ _REPLIES = 3  # messages of its writer that are looked at behind a hit
 
 
 class StoredAnswers:
-    """A source of answers to questions about oneself, and for the list of today, which ``tasks`` reads."""
+    """A source of answers to questions about oneself and about what was said."""
 
-    def __init__(self, parts: MemoryParts, tasks: Callable[[Conversation], Awaitable[list[str]]]) -> None:
+    def __init__(self, parts: MemoryParts) -> None:
         self._parts = parts
-        self._tasks = tasks
 
     async def offer(self, conversation: Conversation, asked: str) -> Offer:
         """An answer, where a small model would not find it in its prompt, or nothing."""
         if not self._parts.served.current.small or conversation.kind == "channel":
             return Offer()
-        if asks_for_tasks(asked) and self._parts.settings.task_tokens:
-            return Offer(answer=task_answer(asked, await self._tasks(conversation)))
         question, looked_for = own_question(asked), sought(asked)
         if question is None and looked_for is None:
             return Offer()

@@ -82,7 +82,8 @@ class TaskKeeper:
         room = self._parts.settings.task_tokens
         if not room or conversation.kind == "channel":  # the owner's list is private
             return Offer()
-        tasks = await self._todays(conversation)
+        today = self._today(conversation)
+        tasks = await self._parts.database.read(lambda c: tasks_of_day(c, conversation.owner, today))
         if not tasks:
             return Offer()
         if not self._parts.served.current.standing_memory and not _is_about(asked, tasks):
@@ -93,15 +94,6 @@ class TaskKeeper:
         why = f"no room: memory.task_tokens is {room}"
         left_out = [LeftOut(f"{left} lines of tasks", why)] if left else []
         return Offer([Block("tasks", tokens, text)], left_out)
-
-    async def todays_lines(self, conversation: Conversation) -> list[str]:
-        """Today's list, as far as ``memory.task_tokens`` reaches."""
-        tasks = await self._todays(conversation)
-        return (await self._lines(conversation, tasks, self._parts.settings.task_tokens))[0] if tasks else []
-
-    async def _todays(self, conversation: Conversation) -> list[Task]:
-        today = self._today(conversation)
-        return await self._parts.database.read(lambda c: tasks_of_day(c, conversation.owner, today))
 
     def note(
         self, connection: apsw.Connection, conversation: Conversation, message: StoredMessage

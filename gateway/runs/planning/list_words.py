@@ -166,7 +166,7 @@ OPEN = any_case(
     r"(?:(?:have|need|supposed|got|left) to (?:do|be doing)|planned|scheduled|i have going on|to remember|due)\b|"
     r"\bwhat (?:must|should) i do\b|\bwhat .*\bremind me of\b|\bitems i want to remember\b|"
     r"\bwhat['’]?s happening on\b|\bwhat\b.*\blooks? like\b|"
-    r"\bwhat tasks (?:do|have|am) i\b|\bthings (?:that )?i have for\b|"
+    r"\b(?:what|which) (?:tasks|to-?dos|reminders) (?:do|have|am|are)\b|\bthings (?:that )?i have for\b|"
     r"\b(?:do|have) i (?:have |got )?(?:any|anything|an?)\b.*(?:appointments?|meetings?|events?|scheduled|"
     r"planned|to do)\b|"
     r"\b(?:show|read|list|tell|give|what|which|go through|hear|how (?:much|long))\b.*\b"
@@ -181,13 +181,13 @@ OF_A_DAY = any_case(
     r"(?:(?:(?:do (?:i|we) have|have (?:i|we) got|got|is there|are there) )?(?:anything|something|any plans)|"
     r"(?:do (?:i|we) have|have (?:i|we) got) plans)(?: else)?|(?:am i|are we) (?:free|busy|doing anything)|"
     r"what (?:am i|are we) (?:doing|up to)|"
-    r"what(?:['’]?s| is| are)(?: on| up| happening| going on| (?:my|our|the) plans?))"
+    r"what(?:['’]?s| is| are)(?: on| up| left| still open| happening| going on| (?:my|our|the) plans?))"
     r"(?: planned| scheduled| going on| happening| to do| on| for| of| at)*|"
     rf"(?:{SUBJECT_VI} )?(?:có )?(?:rảnh|bận) (?:không|ko)|"
     rf"(?:{SUBJECT_VI} )?(?:(?:còn|có|phải|cần|làm|bận) )+(?:những )?(?:(?:việc|lịch|hẹn|kế hoạch) )*(?:gì|nào)"
-    r"(?: (?:không|ko|vậy|thế|nhỉ))*"
+    r"(?: (?:phải|cần) làm)?(?: (?:không|ko|vậy|thế|nhỉ))*"
 )
 SHOWN_VI = any_case(
-    rf"(?:(?:cho (?:tôi|mình|em) )?(?:xem|đọc|coi|liệt kê) )?(?:{LIST_VI})"
-    r"(?: (?:có|còn|gồm|hôm nay|những|gì|việc|của|mình|tôi))*"
+    rf"(?:(?:cho (?:tôi|mình|em) )?(?:xem|đọc|coi|liệt kê|nhắc lại)(?: (?:giúp|cho) (?:tôi|mình|em))? )?"
+    rf"(?:{LIST_VI}|việc của {SUBJECT_VI}|việc hôm nay)(?: (?:có|còn|gồm|hôm nay|những|gì|việc|của|mình|tôi|anh|chị|em))*"
 )

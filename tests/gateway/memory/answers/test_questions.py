@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.memory.answers.listed import asks_for_tasks, task_answer
 from gateway.memory.answers.questions import own_question, recalled_answer, told_in
 from gateway.memory.learning.stated import stated_facts
 from gateway.store.memory.facts import Fact
@@ -136,7 +135,6 @@ def test_in_vietnamese() -> None:
     assert answer("mình sống ở đâu, bạn nhớ không?", facts) == "Bạn đã nói: “mình sống ở Đà Nẵng”"
     assert answer("mình nên sống ở đâu?", facts) == ""
     assert answer("bạn biết gì về mình?", facts) == "Bạn đã nói: “mình sống ở Đà Nẵng”"
-    assert task_answer("hôm nay mình phải làm gì?", []) == "Hôm nay không có việc nào."
 
 
 @pytest.mark.parametrize(
@@ -177,33 +175,3 @@ def test_a_clause_about_its_writer_answers_too(said: str, asked: str, clause: st
     question = own_question(asked)
     assert question is not None
     assert told_in(question, said) == clause
-
-
-@pytest.mark.parametrize(
-    ("asked", "whether"),
-    [
-        ("what are my tasks?", True),
-        ("what's on my todo list today", True),
-        ("What do I have to do today?", True),
-        ("show me my to-do list please", True),
-        ("hôm nay mình phải làm gì?", True),
-        ("việc của tôi hôm nay", True),
-        ("what's on today?", True),
-        ("anything left on my todo list?", True),
-        ("do I have anything planned today?", True),
-        ("what else do I have to do today?", True),
-        ("hôm nay em còn việc gì không?", True),
-        ("nhắc lại giúp em danh sách việc hôm nay", True),
-        ("what's on tv today", False),
-        ("is there anything good on today", False),
-        ("what do I have to do to win", False),
-        ("hôm nay có gì vui", False),
-        ("what's on my mind", False),
-        ("what do I need to do to get a visa?", False),
-        ("what is my task at work", False),
-        ("add milk to my list", False),
-        ("what are my tasks? and who are you?", False),
-    ],
-)
-def test_who_asks_for_the_tasks(asked: str, whether: bool) -> None:
-    assert asks_for_tasks(asked) == whether

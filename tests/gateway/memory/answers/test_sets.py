@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from gateway.base.redact import redact
-from gateway.memory.answers.listed import asks_for_tasks, task_answer
 from gateway.memory.answers.questions import own_question, recalled_answer, told_answer, told_in
 from gateway.memory.learning.asked import stated_changes
 from gateway.memory.learning.stated import stated_facts
+from gateway.runs.planning.lists import list_requests
 from gateway.store.db import Database
-from gateway.store.memory.conversations import Conversation, add_conversation
+from gateway.store.memory.conversations import add_conversation
 from gateway.store.memory.facts import Fact, put_fact
 from tests.gateway.memory.answers.test_questions import fact
 from tests.gateway.memory.answers.test_stored import Chat
@@ -27,10 +27,14 @@ NOT_FOUND = (
 EVAL = Path(__file__).parents[4] / "eval"
 
 
+def _shows_list(asked: str) -> bool:
+    return any(request.op == "show" for request in list_requests(asked))
+
+
 def answer(told: list[str], asked: str) -> str:
     """What a message gets from the store after what was told."""
-    if asks_for_tasks(asked):
-        return task_answer(asked, [each.title for said in told for each in stated_changes(said, [])])
+    if _shows_list(asked):
+        return "\n".join(each.title for said in told for each in stated_changes(said, []))
     question = own_question(asked)
     if question is None:
         return ""
@@ -59,8 +63,8 @@ class LongChat(Chat):
 
     titles: tuple[str, ...] = ()
 
-    async def tasks(self, conversation: Conversation) -> list[str]:
-        return list(self.titles)
+    async def ask(self, text: str, speaker: str = "") -> str:
+        return "\n".join(self.titles) if _shows_list(text) else await super().ask(text, speaker)
 
     async def tell(self, text: str) -> None:
         said = redact(text)[0]

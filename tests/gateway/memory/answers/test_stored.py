@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC
 from types import SimpleNamespace
 from typing import cast
 
@@ -35,14 +36,12 @@ class Chat:
         model = SimpleNamespace(small=small)
         parts = SimpleNamespace(
             database=database,
-            settings=MemorySettings(time_zone="UTC"),
+            settings=MemorySettings(),
+            zone=lambda conversation: UTC,
             served=SimpleNamespace(current=model),
         )
-        self.answers = StoredAnswers(cast("MemoryParts", parts), self.tasks)
+        self.answers = StoredAnswers(cast("MemoryParts", parts))
         self.count = 0
-
-    async def tasks(self, conversation: Conversation) -> list[str]:
-        return ["[ ] T-1 (user) Buy bread"]
 
     async def say(self, text: str, at: float = NOW, speaker: str = "", role: str = "user") -> None:
         self.count += 1
@@ -122,11 +121,6 @@ async def test_a_fact_of_another_speaker_is_none_of_ones_own(chat: Chat) -> None
     assert await chat.ask("where do I live?", speaker="Bob") == "You told me: “I live in Turin”"
 
 
-async def test_the_list_is_read_where_it_is_asked_for(chat: Chat) -> None:
-    assert await chat.ask("what's on today?") == "Tasks of today:\n[ ] T-1 (user) Buy bread"
-    assert await chat.ask("what should I do today?") == ""
-
-
 async def test_larger_models_and_channels_are_asked(database: Database) -> None:
     large = Chat(database, small=False)
     await database.write(lambda c: add_conversation(c, large.conversation))
@@ -144,10 +138,12 @@ def test_answers_are_in_no_later_prompt() -> None:
         ("user", "where do I live?"),
         ("assistant", "You told me: “I live in Turin”"),
         ("user", "what's on today?"),
-        ("assistant", "Tasks of today:\n[ ] T-1 (user) Buy bread"),
+        ("assistant", "On your list: Buy bread"),
         ("user", "who are you?"),
         ("assistant", "You told me nothing."),
         ("user", "what's on today?"),
     ]
     messages = [line(seq, role, text) for seq, (role, text) in enumerate(lines)]
-    assert [message.seq for message in without_recited(messages, lambda reply: False)] == [0, 1, 6, 7, 8]
+    assert [
+        message.seq for message in without_recited(messages, lambda reply: reply.startswith("On your list"))
+    ] == [0, 1, 6, 7, 8]

@@ -96,3 +96,35 @@ def test_short_things_are_listed_each() -> None:
     assert things_in("feed the cat, and call the vet", short=False) == ["feed the cat", "call the vet"]
     assert things_in("milk and eggs", short=True) == ["milk", "eggs"]
     assert things_in("wash and iron the shirts", short=False) == ["wash and iron the shirts"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "whether"),
+    [
+        ("what are my tasks?", True),
+        ("what's on my todo list today", True),
+        ("What do I have to do today?", True),
+        ("show me my to-do list please", True),
+        ("hôm nay mình phải làm gì?", True),
+        ("việc của tôi hôm nay", True),
+        ("what's on today?", True),
+        ("anything left on my todo list?", True),
+        ("do I have anything planned today?", True),
+        ("what else do I have to do today?", True),
+        ("hôm nay em còn việc gì không?", True),
+        ("nhắc lại giúp em danh sách việc hôm nay", True),
+        ("what's on tv today", False),
+        ("is there anything good on today", False),
+        ("what do I have to do to win", False),
+        ("hôm nay có gì vui", False),
+        ("what's on my mind", False),
+        ("what do I need to do to get a visa?", False),
+        ("what is my task at work", False),
+        ("add milk to my list", False),
+        ("what tasks are left?", True),
+        ("what tasks are there in scrum?", False),
+        ("what are my tasks? and who are you?", False),
+    ],
+)
+def test_who_asks_for_the_list(asked: str, whether: bool) -> None:
+    assert any(each.op == "show" for each in list_requests(asked)) == whether
