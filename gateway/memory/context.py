@@ -203,8 +203,13 @@ class ContextBuilder:
             for summary, count in zip(summaries, counts, strict=True)
         ]
         turn_tokens = await self._turn()
-        # Small models go on with whatever a summary says, so they see one where a message may ask for it.
-        standing = compacting or parts.served.current.standing_memory or asks_for_told(asked)
+        # Small models talk about whatever a summary says, so they see one where a message may ask for it. Code goes on.
+        standing = (
+            compacting
+            or conversation.kind == "code"
+            or parts.served.current.standing_memory
+            or asks_for_told(asked)
+        )
         shown = [each for each in summaries if standing or each.level == "message"]
         ingredients = Ingredients(
             core=core,

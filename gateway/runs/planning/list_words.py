@@ -189,5 +189,6 @@ OF_A_DAY = any_case(
 )
 SHOWN_VI = any_case(
     rf"(?:(?:cho (?:tôi|mình|em) )?(?:xem|đọc|coi|liệt kê|nhắc lại)(?: (?:giúp|cho) (?:tôi|mình|em))? )?"
-    rf"(?:{LIST_VI}|việc của {SUBJECT_VI}|việc hôm nay)(?: (?:có|còn|gồm|hôm nay|những|gì|việc|của|mình|tôi|anh|chị|em))*"
+    rf"(?:{LIST_VI}|việc của {SUBJECT_VI}|việc hôm nay)"
+    r"(?: (?:có|còn|gồm|hôm nay|những|gì|việc|của|mình|tôi|anh|chị|em))*"
 )
