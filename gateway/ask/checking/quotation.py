@@ -186,7 +186,7 @@ class Quotations(Relevance):
         return None
 
     def _placed(self) -> Iterator[tuple[int, int, Statement]]:
-        """Every statement, behind the index of its passage and its own in the passage."""
+        """Yield each statement behind the index of its passage and its own index there."""
         for index, passage in enumerate(self._evidence.passages):
             for at, each in enumerate(passage.statements):
                 yield index, at, each
