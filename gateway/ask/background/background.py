@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from gateway.ask.background.compact import PageCompactor
 from gateway.ask.background.draft import PageDraft, render_page
-from gateway.ask.background.fit import How, Selection, best_lines, choose, overflowing
+from gateway.ask.background.fit import How, best_lines, by_page, choose, overflowing
 from gateway.ask.background.rank import Ranked, rank
 from gateway.ask.background.rerank import rerank
 from gateway.ask.checking.evidence import Evidence
@@ -98,34 +98,34 @@ class BackgroundBuilder:
         space = self.limits.prompt - await self._count([])
         lines = best_lines(drafts, ranked, space)
         costs = dict(zip(lines, await self.model.count(lines), strict=True))
-        selection = choose(drafts, ranked, costs, space)
+        chosen = choose(drafts, ranked, costs, space)
         summary: list[Passage] = []
-        task = overflowing(drafts, ranked, selection, space, self.limits)
+        task = overflowing(drafts, ranked, chosen, space, self.limits)
         if task is not None:
             with self.journal.timed("compact"):
                 summary = await self.compactor.run(task)
             if summary:
-                selection = choose(drafts, ranked, costs, space - task.tokens)
+                chosen = choose(drafts, ranked, costs, space - task.tokens)
         while True:
-            pages = self._pages(drafts, selection, summary, task.draft if task else None)
+            pages = self._pages(drafts, chosen, summary, task.draft if task else None)
             tokens = await self._count(pages)
             if tokens <= self.limits.prompt or not pages:
                 break
             # Costs are counted line by line, which can be slightly too low.
-            selection = selection.without_last()
-            summary = summary if selection.chosen else []
+            chosen = chosen[:-1]
+            summary = summary if chosen else []
         self._report_left_out(drafts, pages)
         return await self._finished(pages, tokens, relevance)
 
     def _pages(
         self,
         drafts: Sequence[PageDraft],
-        selection: Selection,
+        chosen: Sequence[Ranked],
         summary: Sequence[Passage],
         summarized: PageDraft | None,
     ) -> list[UsedPage]:
         found = []
-        for number, indices in selection.by_page():
+        for number, indices in by_page(chosen):
             draft = drafts[number]
             how: How = "whole" if len(indices) == len(draft.passages) else "passages"
             shown = [draft.passages[index] for index in indices]

@@ -37,18 +37,10 @@ def best_lines(drafts: Sequence[PageDraft], ranked: Sequence[Ranked], space: int
     return list(tokens)
 
 
-class Selection(Struct, frozen=True):
-    """The chosen passages, best first."""
-
-    chosen: tuple[Ranked, ...]
-
-    def by_page(self) -> Iterator[tuple[int, list[int]]]:
-        """Each page's index with its passages, in the order of the pages and of their text."""
-        for draft in sorted({each.draft for each in self.chosen}):
-            yield draft, sorted(each.passage for each in self.chosen if each.draft == draft)
-
-    def without_last(self) -> Selection:
-        return Selection(self.chosen[:-1])
+def by_page(chosen: Sequence[Ranked]) -> Iterator[tuple[int, list[int]]]:
+    """Yield each page's index with its passages, in the order of the pages and of their text."""
+    for draft in sorted({each.draft for each in chosen}):
+        yield draft, sorted(each.passage for each in chosen if each.draft == draft)
 
 
 class Summarize(Struct, frozen=True):
@@ -62,8 +54,8 @@ class Summarize(Struct, frozen=True):
 
 def choose(
     drafts: Sequence[PageDraft], ranked: Sequence[Ranked], costs: Mapping[str, int], space: int
-) -> Selection:
-    """Choose the best passages that fit ``space`` tokens; if none matches, the first ones of the pages.
+) -> list[Ranked]:
+    """Choose the best passages that fit ``space`` tokens, best first; if none matches, the first ones of the pages.
 
     ``costs`` are the tokens of each line of the background.
     """
@@ -79,7 +71,7 @@ def choose(
             chosen.append(each)
             shown |= lines.keys()
             space -= cost
-    return Selection(tuple(chosen))
+    return chosen
 
 
 def _lines(drafts: Sequence[PageDraft], each: Ranked) -> Iterator[tuple[_Key, str]]:
@@ -96,13 +88,17 @@ def _lines(drafts: Sequence[PageDraft], each: Ranked) -> Iterator[tuple[_Key, st
 
 
 def overflowing(
-    drafts: Sequence[PageDraft], ranked: Sequence[Ranked], selection: Selection, space: int, limits: Limits
+    drafts: Sequence[PageDraft],
+    ranked: Sequence[Ranked],
+    chosen: Sequence[Ranked],
+    space: int,
+    limits: Limits,
 ) -> Summarize | None:
     """The page whose passages match the question about equally well and are too many, such as for an overview.
 
     Its summary is made of those that were not chosen, and stands beside the chosen ones.
     """
-    if not ranked or not selection.chosen or ranked[0].score <= 0.0:
+    if not ranked or not chosen or ranked[0].score <= 0.0:
         return None
     number, best = ranked[0].draft, ranked[0].score
     draft = drafts[number]
@@ -110,8 +106,8 @@ def overflowing(
     texts = {each.passage: draft.passages[each.passage].text for each in good}
     if sum(map(estimated_tokens, texts.values())) <= _OVERFLOW * space:
         return None
-    chosen = {each.passage for each in selection.chosen if each.draft == number}
-    left = [index for index in texts if index not in chosen]
+    shown = {each.passage for each in chosen if each.draft == number}
+    left = [index for index in texts if index not in shown]
     tokens = min(space // _SUMMARY_PART, limits.answer)
     per_word = max(
         1.0, sum(map(estimated_tokens, texts.values())) / max(1, len(" ".join(texts.values()).split()))

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.ask.background.draft import PageDraft, RetrievedPage, draft_page, render_page
-from gateway.ask.background.fit import best_lines, choose
+from gateway.ask.background.fit import best_lines, by_page, choose
 from gateway.ask.background.rank import Ranked, rank
 from gateway.ask.checking.evidence import Evidence, supporting
 from gateway.ask.text.passages import Passage, cut_section, estimated_tokens, group, joined, text_units
@@ -35,12 +35,12 @@ PAGES = st.lists(
 )
 
 
-def costs(drafts: list[PageDraft], ranked: list[Ranked], space: int) -> dict[str, int]:
-    return {line: estimated_tokens(line) for line in best_lines(drafts, ranked, space)}
-
-
 def draft_of(made: Page, passage_tokens: int = 12) -> PageDraft:
     return draft_page(RetrievedPage(made, ""), passage_tokens)
+
+
+def costs_of(drafts: list[PageDraft], ranked: list[Ranked], space: int) -> dict[str, int]:
+    return {line: estimated_tokens(line) for line in best_lines(drafts, ranked, space)}
 
 
 def best(question: str, *pages: Page, terms: tuple[str, ...] = ()) -> tuple[str, Passage]:
@@ -203,10 +203,10 @@ def test_what_is_chosen_fits(
         (n, i) for n, draft in enumerate(drafts) for i in range(len(draft.passages))
     ]
     assert [r.score for r in ranked] == sorted((r.score for r in ranked), reverse=True)
-    selection = choose(drafts, ranked, costs(drafts, ranked, space), space)
+    chosen = choose(drafts, ranked, costs_of(drafts, ranked, space), space)
     blocks = [
         render_page(1, drafts[number].page, [drafts[number].passages[i] for i in indices])
-        for number, indices in selection.by_page()
+        for number, indices in by_page(chosen)
     ]
     assert sum(map(estimated_tokens, blocks)) <= space
 
@@ -217,7 +217,7 @@ def test_a_long_section_is_cut_by_match_and_not_from_the_top() -> None:
     )
     drafts = [draft_of(made)]
     ranked = rank(drafts, "What does the author of Befunge like?")
-    ((_, indices),) = choose(drafts, ranked, costs(drafts, ranked, 40), 40).by_page()
+    ((_, indices),) = by_page(choose(drafts, ranked, costs_of(drafts, ranked, 40), 40))
     assert "The author likes tea." in " ".join(drafts[0].passages[i].text for i in indices)
 
 
