@@ -150,7 +150,7 @@ class Summarizer:
         # Tokens of the source text in a prompt of its own; some models always need one.
         self._part = defaults.summary_prompt_tokens or defaults.prompt_tokens or budget.limit
         self._apart = defaults.summaries_apart
-        self._writes = defaults.memory_summaries
+        self._attempts = ATTEMPTS if defaults.memory_summaries else 0
         self._finished = finished
         self._source_parts: list[str] | None = None  # when it is read in prompts of its own
 
@@ -162,13 +162,11 @@ class Summarizer:
         places: asyncio.Semaphore,
     ) -> SummaryDraft:
         """The summary, in one of the ``places``, or an extract where the model does not write one."""
-        if not self._writes:
-            return await self.extract(compaction, source)
         try:
             async with places:
                 return await self.summarize(compaction, source, composition)
         except SummaryRejectedError as error:
-            log.warning("an extract stands in for a summary", level=compaction.level, problem=str(error))
+            log.info("an extract stands in for a summary", level=compaction.level, problem=str(error))
             return await self.extract(compaction, source)
 
     async def summarize(
@@ -178,11 +176,9 @@ class Summarizer:
         small = self._small(compaction, source)
         if small is not None:
             return small
-        if not self._writes:
-            raise SummaryRejectedError("this model writes no summaries (memory_summaries in the catalog)")
         letters = _letters(source)
-        problem = ""
-        for attempt in range(ATTEMPTS):
+        problem = "this model writes none (memory_summaries in the catalog)"
+        for attempt in range(self._attempts):
             most = int(compaction.target_tokens * _TEXT_SHARE)
             words = max(12, int(most * letters / _LETTERS_A_WORD * (0.8 if attempt else 1.0)))
             prompt, written, stopped = await self._write(compaction, source, composition, words, attempt)
@@ -193,7 +189,7 @@ class Summarizer:
             if isinstance(draft, SummaryDraft):
                 return draft
             problem = draft
-        raise SummaryRejectedError(f"a summary was rejected {ATTEMPTS} times: {problem}")
+        raise SummaryRejectedError(f"no summary after {self._attempts} attempts: {problem}")
 
     async def extract(self, compaction: Compaction, source: SummarySource) -> SummaryDraft:
         """Sentences of ``source`` in place of a summary; the model only counts their tokens."""
