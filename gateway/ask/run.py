@@ -24,7 +24,7 @@ from gateway.ask.checking.clean import address, label
 from gateway.ask.generation import Model
 from gateway.ask.journal import Journal
 from gateway.ask.limits import Limits, effective_limits
-from gateway.ask.retrieve import Retrieval
+from gateway.ask.retrieve import Found, Retrieval
 from gateway.ask.terms import propose_terms
 from gateway.ask.text.wording import asks_nothing
 from gateway.ask.types import AnswerDelta, AskResult, Budget, Citation, Skipped
@@ -110,8 +110,9 @@ class QuestionRun:
         small, spoken = served.small and not journal.call.adapter, speaks(served.languages, journal.question)
         length = parts.answer_length.expected(limits)
         self._clock.reserve(bare + LEAST_PAGE_TOKENS, length)
-        compared = await self._found(limits, asking, small, spoken)
+        found = await self._found(limits, asking, small, spoken)
         plan = self._clock.plan(limits, bare, length)
+        compared = found if isinstance(found, Compared) else self._compared(found, limits)
         weights = info.fingerprint + info.adapters.get(journal.call.adapter, "")
         background = await self._background(compared, prompt, limits, plan, weights)
         longest = self._clock.answer_limit(limits, background.prompt_tokens)
@@ -175,32 +176,33 @@ class QuestionRun:
             )
         return bare, asking
 
-    async def _found(self, limits: Limits, asking: int, small: bool, spoken: bool) -> Compared:
+    async def _found(self, limits: Limits, asking: int, small: bool, spoken: bool) -> Found | Compared:
         """Search with the question while the model writes its terms, for which it reads ``asking`` tokens.
 
         A ``small`` one, few of whose terms lead to better pages, is asked only where the question's own words do not
-        find the answer. The reranker loads meanwhile, if there is one; its failure shows where it is used.
+        find the answer, which takes a comparison. The reranker loads meanwhile, if there is one; its failure shows
+        where it is used.
         """
         parts, question = self._parts, self._journal.question
         retrieval = Retrieval(parts.wiki, self._journal, limits.pages, parts.fetch_timeout)
         work: list[asyncio.Task[Any]] = [asyncio.create_task(parts.reranker.warm())]
 
-        async def compared(proposed: Awaitable[list[str]]) -> Compared:
-            found = await retrieval.run(question, proposed)
-            return compare([draft_page(each, limits.passage) for each in found.pages], question, found.terms)
-
         try:
             if small:
-                own = await compared(_no_terms())
+                own = self._compared(await retrieval.run(question, _no_terms()), limits)
                 why = "the question's own words have found the answer" if own.relevance.certain else ""
                 if why := why if spoken else "it does not speak the question's language":
                     self._journal.skip("search terms of the model", why)
                     return own
             terms = asyncio.create_task(self._terms(asking))
             work.append(terms)
-            return await compared(terms)
+            return await retrieval.run(question, terms)
         finally:
             await stop(work)
+
+    def _compared(self, found: Found, limits: Limits) -> Compared:
+        drafts = [draft_page(each, limits.passage) for each in found.pages]
+        return compare(drafts, self._journal.question, found.terms)
 
     async def _terms(self, asking: int) -> list[str]:
         """The model's terms; none where asking it would leave no time for an answer."""
