@@ -271,32 +271,6 @@ async def test_a_small_model_is_asked_only_where_code_is_not_sure() -> None:
     assert len(model.prompts("answer")) == 1
 
 
-async def test_a_small_model_writes_terms_only_where_the_question_has_not_found_the_answer() -> None:
-    why = "search terms of the model"
-    _, flow, model = await asked("Who created Lamp?", "Mia Berg created Lamp. [1]", small=True)
-    assert model.prompts("terms") == []
-    assert [each["reason"] for each in flow.records[0].details["skipped"] if each["title"] == why] == [
-        "the question's own words have found the answer"
-    ]
-    _, flow, model = await asked("Which company sponsors Lamp?", REFUSAL, small=True)
-    assert len(model.prompts("terms")) == 1
-    assert not [each for each in flow.records[0].details["skipped"] if each["title"] == why]
-    _, _, model = await asked("Who created Lamp?", "Mia Berg created Lamp. [1]")
-    assert len(model.prompts("terms")) == 1
-
-
-async def test_nothing_is_searched_fetched_or_reported_twice_for_terms() -> None:
-    wiki = MemoryWiki(LAMP, SALT)
-    wiki.problem = "searched by words alone"
-    flow = Asked(Model(["Salt"], REFUSAL), wiki, small=True)
-    question = "Which company sponsors Lamp?"
-    result = await flow.ask(question)
-    assert wiki.searches.count(question) == 1
-    assert [stage["term"] for stage in flow.stages("search")] == [question, "Salt"]
-    assert [stage["title"] for stage in flow.stages("fetch")] == ["Lamp", "Salt"]
-    assert [each.reason for each in result.skipped].count("searched by words alone") == 1
-
-
 async def test_a_bare_number_must_count_what_the_question_counts() -> None:
     answer, _, _ = await asked("How many options does Salt have?", "The answer is: 2004. [1]")
     assert answer.startswith('The page "Salt" says: ')

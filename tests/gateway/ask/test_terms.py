@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gateway.ask.checking.citations import REFUSAL
 from gateway.ask.limits import effective_limits
 from gateway.ask.terms import parse_terms, usable
 from gateway.base.errors import ConfigurationError
@@ -15,6 +16,7 @@ from gateway.config.settings import AskSettings
 from gateway.inference.interface import ModelInfo
 from gateway.models.catalog import FlowDefaults
 from tests.gateway.ask.helpers import BEFUNGE, Asked, MemoryWiki, Model, page
+from tests.gateway.ask.test_relevance import LAMP, SALT, asked
 
 
 @pytest.mark.parametrize(
@@ -108,3 +110,29 @@ async def test_search_terms_are_for_the_wiki_that_is_asked(setting: str, name: s
     await Asked(model, wiki, subject=setting).ask("Who made Befunge?")
     (prompt,) = model.prompts("terms")
     assert f"in a wiki about {subject}." in prompt
+
+
+async def test_a_small_model_writes_terms_only_where_the_question_has_not_found_the_answer() -> None:
+    why = "search terms of the model"
+    _, flow, model = await asked("Who created Lamp?", "Mia Berg created Lamp. [1]", small=True)
+    assert model.prompts("terms") == []
+    assert [each["reason"] for each in flow.records[0].details["skipped"] if each["title"] == why] == [
+        "the question's own words have found the answer"
+    ]
+    _, flow, model = await asked("Which company sponsors Lamp?", REFUSAL, small=True)
+    assert len(model.prompts("terms")) == 1
+    assert not [each for each in flow.records[0].details["skipped"] if each["title"] == why]
+    _, _, model = await asked("Who created Lamp?", "Mia Berg created Lamp. [1]")
+    assert len(model.prompts("terms")) == 1
+
+
+async def test_nothing_is_searched_fetched_or_reported_twice_for_terms() -> None:
+    wiki = MemoryWiki(LAMP, SALT)
+    wiki.problem = "searched by words alone"
+    flow = Asked(Model(["Salt"], REFUSAL), wiki, small=True)
+    question = "Which company sponsors Lamp?"
+    result = await flow.ask(question)
+    assert wiki.searches.count(question) == 1
+    assert [stage["term"] for stage in flow.stages("search")] == [question, "Salt"]
+    assert [stage["title"] for stage in flow.stages("fetch")] == ["Lamp", "Salt"]
+    assert [each.reason for each in result.skipped].count("searched by words alone") == 1
