@@ -8,8 +8,8 @@ from gateway.ask.checking.citations import REFUSAL
 from gateway.ask.checking.quotation import Quotations
 from gateway.ask.text.regional import as_in_one_region, other_expressions
 from gateway.wiki.source import Page
+from tests.gateway.ask.checking.test_relevance import LAMP, SALT, relevance
 from tests.gateway.ask.helpers import Asked, MemoryWiki, Model, page
-from tests.gateway.ask.test_relevance import LAMP, SALT, relevance
 
 PATCHES = page(
     "Patch notes",

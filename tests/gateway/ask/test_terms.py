@@ -15,8 +15,8 @@ from gateway.base.errors import ConfigurationError
 from gateway.config.settings import AskSettings
 from gateway.inference.interface import ModelInfo
 from gateway.models.catalog import FlowDefaults
+from tests.gateway.ask.checking.test_relevance import LAMP, SALT, asked
 from tests.gateway.ask.helpers import BEFUNGE, Asked, MemoryWiki, Model, page
-from tests.gateway.ask.test_relevance import LAMP, SALT, asked
 
 
 @pytest.mark.parametrize(

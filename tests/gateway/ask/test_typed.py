@@ -15,8 +15,8 @@ from gateway.config.settings import WikiSettings
 from gateway.store.db import Database
 from gateway.wiki.ingest import prepare, put
 from gateway.wiki.local import LocalWiki
+from tests.gateway.ask.checking.test_relevance import LAMP, SALT
 from tests.gateway.ask.helpers import BEFUNGE, Asked, MemoryWiki, Model, page
-from tests.gateway.ask.test_relevance import LAMP, SALT
 
 
 async def test_code_behind_a_paragraph_is_its_example() -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from tests.gateway.ask.checking.test_relevance import relevance
 from tests.gateway.ask.helpers import page
-from tests.gateway.ask.test_relevance import relevance
 
 HARBOUR = page(
     "Cảng Bến Đá",
