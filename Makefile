@@ -61,7 +61,6 @@ bench: $(VENV)/.installed-dev ## measure what the gateway adds, and the memory o
 	@mkdir -p models/build
 	@$(BIN)/python models/random_gemma.py models/build/bench.gguf
 	@$(BIN)/python benchmarks/gateway_overhead.py models/build/bench.gguf
-	@$(BIN)/python benchmarks/memory_recall.py
 	@$(BIN)/python benchmarks/memory_host.py
 
 bench-peers: $(VENV)/.installed-dev ## beside llama-server and llama-cpp-python's server, built first: about an hour

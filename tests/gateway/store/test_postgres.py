@@ -13,7 +13,7 @@ import pytest
 from gateway.base.errors import ConfigurationError, HearthError
 from gateway.cli.common.database import opened_database, opened_store
 from gateway.cli.common.runfile import claim
-from gateway.cli.doctor.store import StoreCheck, check_store
+from gateway.cli.doctor.connections import StoreCheck, check_store
 from gateway.cli.main import run
 from gateway.config.settings import Settings, StoreSettings
 from gateway.store.db import Database

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from gateway.base.errors import HearthError
-from gateway.cli.doctor.upstream import check_upstreams
+from gateway.cli.doctor.connections import check_upstreams
 from gateway.config.settings import EmbeddingSettings, RerankSettings, Settings, UpstreamSettings
 from gateway.config.sources import flatten
 from gateway.inference.interface import GenerateCall
@@ -277,8 +277,8 @@ async def test_the_doctor_shows_no_web_page(
 async def test_the_doctor_does_not_wait_for_a_silent_server(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gateway.cli.doctor.upstream._LIST_SECONDS", 2.0)
-    monkeypatch.setattr("gateway.cli.doctor.upstream._PROBE_SECONDS", 0.5)
+    monkeypatch.setattr("gateway.cli.doctor.connections._LIST_SECONDS", 2.0)
+    monkeypatch.setattr("gateway.cli.doctor.connections._PROBE_SECONDS", 0.5)
     silent, mute = await world.fake(), await world.fake()
     silent.listing.clear()
     mute.probing.clear()
