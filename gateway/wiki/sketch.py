@@ -50,11 +50,11 @@ def distinct(ranked: Iterable[tuple[str, float, bytes]], limit: int) -> list[Pag
     found: list[PageRef] = []
     sketches: dict[str, bytes] = {}
     for title, score, page_sketch in ranked:
+        if len(found) >= limit:
+            break
         if title not in sketches and not any(alike(page_sketch, other) for other in sketches.values()):
             sketches[title] = page_sketch
             found.append(PageRef(title, score))
-        if len(found) >= limit:
-            break
     return found
 
 

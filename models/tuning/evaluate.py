@@ -26,7 +26,6 @@ from render import NOTHING, example
 
 from gateway.ask.checking.citations import REFUSAL
 from gateway.base.stems import stem
-from gateway.telemetry.generations import text_of
 
 _WORD = re.compile(r"\w+")
 _MARKER = re.compile(r"\[(\d+)\]")
@@ -123,12 +122,12 @@ def main() -> None:
             messages, target = example(
                 item, pages[lang], random.Random(f"{kind} {item.number} {asked(item)}")
             )
-            turns: Any = [{"role": each.role, "content": text_of(each)} for each in messages]
+            turns: Any = [{"role": each.role, "content": each.text} for each in messages]
             out: Any = llama.create_chat_completion(turns, temperature=0.0, max_tokens=_REPLY_TOKENS)
             reply = str(out["choices"][0]["message"]["content"] or "").strip()
             for name, holds_here in score(item, asked(item), reply, target).items():
                 scores[f"{kind} {lang}: {name}"].append(holds_here)
-            end = asked(item) or text_of(messages[-1])[-200:]
+            end = asked(item) or messages[-1].text[-200:]
             replies.append({"kind": kind, "lang": lang, "end": end, "reply": reply, "target": target})
     if options.replies:
         options.replies.write_text(

@@ -30,7 +30,6 @@ from llama_cpp.llama_chat_format import Jinja2ChatFormatter
 from render import example
 from wiki import batch
 
-from gateway.telemetry.generations import text_of
 from model_host.protocol import Message
 
 TEMPLATE = Path(__file__).resolve().parent.parent / "gemma_turns.jinja"
@@ -51,7 +50,7 @@ class Encoder:
         return self._model.tokenize(text.encode(), add_bos=False, special=True)
 
     def prompt(self, messages: Sequence[Message]) -> list[int]:
-        turns: Any = [{"role": each.role, "content": text_of(each)} for each in messages]
+        turns: Any = [{"role": each.role, "content": each.text} for each in messages]
         return self.text(self._template(messages=turns).prompt)
 
     def reply(self, text: str) -> list[int]:

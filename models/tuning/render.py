@@ -18,7 +18,6 @@ from gateway.memory.summaries.dialogue import dialogue
 from gateway.models.prompts import PromptSet, load_prompts
 from gateway.store.memory.messages import StoredMessage
 from gateway.store.memory.tasks import Task
-from gateway.telemetry.generations import text_of
 from gateway.wiki.source import Page as WikiPage
 from gateway.wiki.source import Section
 from model_host.protocol import Message, Role
@@ -67,7 +66,7 @@ def example(item: Item, others: list[Page], rng: random.Random) -> tuple[list[Me
     if isinstance(source, Page):
         return _of_page(item.kind, source, item.number, others, rng)
     if isinstance(source, Chat):
-        system = text_of(prompts().get("chat_core").render(instructions=source.system)[0]).strip()
+        system = prompts().get("chat_core").render(instructions=source.system)[0].text.strip()
         roles = ("user", "assistant")
         *before, reply = source.turns[: 2 * item.number + 2]
         turns = [Message(roles[n % 2], text) for n, text in enumerate(before)]
@@ -142,12 +141,12 @@ def _of_summary(source: Summary) -> tuple[list[Message], str]:
         else source.previous and f"{HEADINGS['round']}\n{source.previous}"
     )
     spoken = source.said if source.tier in ("now", "rounds", "code") else []
-    return _conversation(above, spoken, text_of(asked[0])), reply
+    return _conversation(above, spoken, asked[0].text), reply
 
 
 def _conversation(above: str, said: list[str], instruction: str) -> list[Message]:
     """A conversation's prompt, as the composer builds it, and an instruction."""
-    core = text_of(prompts().get("chat_core").render(instructions="")[0]).strip()
+    core = prompts().get("chat_core").render(instructions="")[0].text.strip()
     turns: list[tuple[Role, str]] = []
     for line in said:
         speaker, _, text = line.partition(": ")

@@ -61,8 +61,12 @@ def test_the_first_question_gets_a_cited_answer(server: Server) -> None:
     assert "demo model" in result["notice"]
     budget = result["budget"]
     assert budget["prompt_tokens"] <= budget["prompt_limit"]
-    assert budget["reason"] == "the catalog's limit for this model"
-    assert 0 < budget["estimated_seconds"] <= budget["target_seconds"] == 20.0
+    assert budget["reason"].startswith("the catalog's limit for this model")
+    assert budget["target_seconds"] == 20.0
+    if "not known yet" in budget["reason"]:  # nothing was generated, and the cores were busy at the load
+        assert budget["estimated_seconds"] is None
+    else:
+        assert 0 < budget["estimated_seconds"] <= 20.0
 
 
 def test_plain_text_in_plain_text_out(server: Server) -> None:

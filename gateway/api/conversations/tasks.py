@@ -75,7 +75,7 @@ class TaskChange(Body, frozen=True, kw_only=True):
 class TaskQuery(Listed, frozen=True, kw_only=True):
     day: Annotated[str, Meta(pattern=r"^(today|[0-9]{4}(-[0-9]{2}){0,2})$")] | UnsetType = UNSET
     state: State | UnsetType = UNSET
-    conversation: str | UnsetType = UNSET
+    conversation: Annotated[str, Meta(pattern=r"^[A-Za-z0-9._:-]{1,128}$")] | UnsetType = UNSET
     before: Annotated[str, Meta(pattern=r"^[0-9]{4}(-[0-9]{2}){0,2}~[^~\n]{1,100}$")] | UnsetType = UNSET
 
     @property

@@ -131,7 +131,7 @@ def test_a_small_model_is_not_asked_what_is_stored(client: Run) -> None:
     lines = "I live in Turin\nremind me to pay rent\nwhere do I live?\nwhat are my tasks?\n"
     done = client("chat", "--max-tokens", "8", stdin=lines)
     assert "You told me: “I live in Turin”" in done.stdout, done
-    assert "On your list:\n- Pay rent" in done.stdout
+    assert "On your list:\n- " in done.stdout and "\n- Pay rent" in done.stdout
     [newest] = json.loads(client("log", "--kind", "chat", "--limit", "1", "--json").stdout)["records"]
     record = json.loads(client("log", newest["id"], "--json").stdout)
     assert record["details"]["model"] == "not asked: answered from what is stored"
@@ -158,7 +158,7 @@ def test_ask_on_a_terminal_shows_the_stages_in_one_line(served: dict[str, str]) 
         shown = ask.wait_for(lambda text: False)
         assert ask.end() == 0
     stages, _, answer = shown.rpartition("\r\x1b[2K")
-    assert "\r\x1b[2Klooking for search terms" in stages
+    assert "\r\x1b[2Ksearching `Who created Befunge?`" in stages
     assert "\n" not in stages
     assert answer.strip()
 
@@ -246,7 +246,8 @@ def test_no_server_at_an_address_is_temporary(hearth: Run) -> None:
 
 
 def test_a_logged_request_is_replayed_and_compared(client: Run, served: dict[str, str]) -> None:
-    assert client("ask", "Who created Befunge?").returncode == 0
+    # The model is asked for terms, because the pages do not have the answer.
+    assert client("ask", "Which registers does a compiler of Befunge colour first?").returncode == 0
     [record] = json.loads(client("log", "--kind", "ask", "--limit", "1", "--json").stdout)["records"]
     again = client("log", record["id"], "--replay")
     assert again.returncode == 0, again.stderr

@@ -41,7 +41,7 @@ def test_a_question_is_answered_with_its_source(browser: Browser, served: Server
     summary = browser.until_text("How it was found", ".stages summary")
     assert "hearth-demo" in summary
     browser.click(".stages summary")
-    assert "Search terms: Befunge" in browser.until_text("Answering from Befunge", ".stages ol")
+    assert "Search terms: those of the question" in browser.until_text("Answering from Befunge", ".stages ol")
     browser.until_text("The model was not asked for this answer.", ".stages .hint")
     [source] = browser.all(".sources li a")
     assert source.get_attribute("href") == "https://esolangs.org/wiki/Befunge"
