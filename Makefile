@@ -89,7 +89,7 @@ tune: $(VENV)/.installed-dev ## train the adapter of a small model again, or one
 	@$(TUNE)/venv/bin/python -m pip install -q torch==2.13.0 numpy gguf
 	$(TUNE)/venv/bin/python models/tuning/tune.py "$$(cat $(TUNE_RUN)/base)" $(TUNE_RUN)/trees.jsonl \
 		$(TUNE_RUN)/held_out.jsonl --run $(TUNE_RUN)/run --name $(TUNE_NAME) --minutes $(TUNE_MINUTES) --compile $(TUNE_WITH)
-	@$(if $(WIKI),echo 'Use it: model.adapters = ["$(abspath $(TUNE_RUN)/run/$(TUNE_NAME).gguf)"], and ask for the model $(TUNE_NAME)',:)
+	@$(if $(WIKI),echo 'Use it: model.adapters = ["$(abspath $(TUNE_RUN)/run/$(TUNE_NAME).gguf)"] and ask for the model $(TUNE_NAME)',:)
 
 wheel: $(VENV)/.installed-dev ## build dist/hearth-*.whl
 	@$(BIN)/python -m hatchling build -t wheel
