@@ -7,7 +7,7 @@ from typing import Annotated
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from gateway.api.http.endpoint import Endpoint
-from gateway.api.parsing.paging import Listed, query_of
+from gateway.api.parsing.paging import ConversationId, Listed, query_of
 from gateway.api.services import ApiRequest
 from gateway.base.structs import view
 from gateway.memory.history import excerpt
@@ -20,7 +20,7 @@ class SearchQuery(Listed, frozen=True, kw_only=True):
     """``conversation`` restricts the search to one."""
 
     q: Annotated[str, Meta(min_length=1, max_length=2000, description="What was said.")]
-    conversation: Annotated[str, Meta(pattern=r"^[A-Za-z0-9._:-]{1,128}$")] | UnsetType = UNSET
+    conversation: ConversationId | UnsetType = UNSET
     before: Annotated[int, Meta(ge=0, le=2**31, description="`next` of the previous page.")] | UnsetType = (
         UNSET
     )

@@ -14,7 +14,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from gateway.api.conversations.replies import Erased, TaskPage, TaskReply, listed, shown
 from gateway.api.http.endpoint import JSON, Endpoint
 from gateway.api.parsing.fields import Body, invalid, read_body
-from gateway.api.parsing.paging import Listed, halves, pair, query_of
+from gateway.api.parsing.paging import ConversationId, Listed, halves, pair, query_of
 from gateway.api.services import ApiRequest
 from gateway.base.redact import without_secrets
 from gateway.memory.learning.objectives import split_listed
@@ -75,7 +75,7 @@ class TaskChange(Body, frozen=True, kw_only=True):
 class TaskQuery(Listed, frozen=True, kw_only=True):
     day: Annotated[str, Meta(pattern=r"^(today|[0-9]{4}(-[0-9]{2}){0,2})$")] | UnsetType = UNSET
     state: State | UnsetType = UNSET
-    conversation: Annotated[str, Meta(pattern=r"^[A-Za-z0-9._:-]{1,128}$")] | UnsetType = UNSET
+    conversation: ConversationId | UnsetType = UNSET
     before: Annotated[str, Meta(pattern=r"^[0-9]{4}(-[0-9]{2}){0,2}~[^~\n]{1,100}$")] | UnsetType = UNSET
 
     @property

@@ -12,6 +12,7 @@ from gateway.base.errors import InvalidRequestError
 
 Limit = Annotated[int, Meta(ge=1, le=200, description="Maximum number of rows.")]
 Seq = Annotated[int, Meta(ge=0, le=2**63 - 1, description="`next` of the previous page.")]
+ConversationId = Annotated[str, Meta(pattern=r"^[A-Za-z0-9._:-]{1,128}$")]
 _BETWEEN = "~"
 
 Q = TypeVar("Q", bound=Struct)
