@@ -97,12 +97,14 @@ class EmbeddingEngine:
         Returns None after :meth:`abort`. Raises RuntimeError when llama.cpp fails.
         """
         if self._contention is not None:
-            most = self._contention.most_threads
+            most = self._contention.threads_for_batch()
             llama_cpp.llama_set_n_threads(self._context, most, most)
         self._fill([piece.tokens for piece in pieces])
         if self._memory:  # a causal model has a KV cache
             llama_cpp.llama_memory_clear(self._memory, False)
         status = llama_cpp.llama_decode(self._context, self._batch)
+        if self._contention is not None:
+            self._contention.batch_ended()
         if status == 2:
             return None
         if status != 0:

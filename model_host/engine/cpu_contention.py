@@ -10,6 +10,7 @@ from pathlib import Path
 
 LOOK_SECONDS = 0.25
 SHORTEST_SECONDS = 0.1  # between two looks: Linux counts idle time in hundredths of a second
+FRESH_SECONDS = 0.05
 
 
 class CpuContention:
@@ -28,7 +29,8 @@ class CpuContention:
         self._wanted = threads - 0.5
         self._stat = stat
         self._clock = clock
-        self._looked_at = clock()
+        self._lock = threading.Lock()
+        self._batch_ended_at = self._looked_at = clock()
         self._core_seconds = self._available()
 
     @property
@@ -36,19 +38,42 @@ class CpuContention:
         """All threads, or half of them under contention, where more would wait for each other."""
         return max(1, self._threads // 2) if self.present else self._threads
 
+    def threads_for_batch(self, sleep: Callable[[float], None] = time.sleep) -> int:
+        """Return :attr:`most_threads` for a batch that starts now.
+
+        After a pause, contention may be what another process did before it, and a long batch would run with half of the
+        threads to its end. So it is looked for anew, for :data:`FRESH_SECONDS`.
+        """
+        if self.present and self._clock() - self._batch_ended_at > LOOK_SECONDS:
+            with self._lock:
+                self._restart()
+                sleep(FRESH_SECONDS)
+                self._judge()
+        return self.most_threads
+
+    def batch_ended(self) -> None:
+        self._batch_ended_at = self._clock()
+
     def watch(self) -> None:
         """Look every :data:`LOOK_SECONDS` until the process ends."""
         threading.Thread(target=self._watch, name="contention", daemon=True).start()
 
     def look(self) -> bool:
         """Update ``present`` from the time since the last look, if that is long enough, and return it."""
-        seconds = self._clock() - self._looked_at
-        if seconds >= SHORTEST_SECONDS:
-            before, self._core_seconds = self._core_seconds, self._available()
-            self._looked_at += seconds
-            if before is not None and self._core_seconds is not None:
-                self.present = self._core_seconds - before < self._wanted * seconds
+        with self._lock:
+            if self._clock() - self._looked_at >= SHORTEST_SECONDS:
+                self._judge()
         return self.present
+
+    def _judge(self) -> None:
+        seconds, before = self._clock() - self._looked_at, self._core_seconds
+        self._restart()
+        if before is not None and self._core_seconds is not None:
+            self.present = self._core_seconds - before < self._wanted * seconds
+
+    def _restart(self) -> None:
+        self._looked_at = self._clock()
+        self._core_seconds = self._available()
 
     def _watch(self) -> None:
         while True:

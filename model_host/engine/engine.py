@@ -83,11 +83,15 @@ class Engine:
         llama.cpp fails.
         """
         if self._plan:
-            self._use(self._threads_for(sum(len(span.tokens) for span in spans)))
+            tokens = sum(len(span.tokens) for span in spans)
+            self._use(min(self._contention.threads_for_batch(), nearest(self._plan, tokens)))
         if adapter != self._adapter:
             apply_adapter(self._context, self.adapters.get(adapter))
             self._adapter = adapter
-        return self._decode(spans)
+        decoded = self._decode(spans)
+        if self._plan:
+            self._contention.batch_ended()
+        return decoded
 
     def _decode(self, spans: Sequence[Span]) -> tuple[DecodeResult, dict[int, int]]:
         rows = self._fill(spans)
@@ -147,10 +151,8 @@ class Engine:
 
     def thread_plan(self) -> Plan:
         """Return the current threads by batch size; empty when the number is fixed."""
-        return {size: self._threads_for(size) for size in sorted(self._plan)}
-
-    def _threads_for(self, tokens: int) -> int:
-        return min(self._contention.most_threads, nearest(self._plan, tokens))
+        most = self._contention.most_threads if self._plan else 0
+        return {size: min(most, threads) for size, threads in sorted(self._plan.items())}
 
     def _use(self, threads: int) -> None:
         llama_cpp.llama_set_n_threads(self._context, threads, threads)

@@ -60,6 +60,25 @@ def test_a_moment_is_too_short_to_tell(machine: Machine, contention: CpuContenti
     assert seen, "both moments together are long enough"
 
 
+def test_after_a_pause_a_batch_does_not_start_with_what_was_before(
+    machine: Machine, contention: CpuContention
+) -> None:
+    def batch(idle: float) -> int:
+        """Threads of a batch after a second that others used, if the cores idle ``idle`` of each second now."""
+        machine.passes(SECONDS, idle=0)
+        assert contention.look()
+        return contention.threads_for_batch(lambda seconds: machine.passes(seconds, idle=idle * seconds))
+
+    assert batch(idle=1) == len(CORES)
+    assert batch(idle=0) == max(1, len(CORES) // 2)
+    contention.batch_ended()
+    assert batch(idle=1) == len(CORES), "a batch ended a second ago"
+    machine.passes(0.2, idle=0)
+    contention.look()
+    contention.batch_ended()
+    assert contention.threads_for_batch(pytest.fail) == max(1, len(CORES) // 2), "there was no pause"
+
+
 def test_cores_that_this_process_may_not_use_do_not_count(
     machine: Machine, contention: CpuContention
 ) -> None:
