@@ -1,8 +1,9 @@
 """The composer: the prompt of the next reply, as a pure function of the conversation's memory and messages.
 
 Blocks are ordered so that consecutive prompts share a long prefix: what never changes, the tasks of the day, what a
-compaction changes, what a new fact changes, then the messages, which only grow at their end. A block is never cut: it
-is included, or left out and listed with the reason.
+compaction changes, facts, then the messages, which only grow at their end; the blocks in front of them are kept while
+they can be (:mod:`gateway.memory.planning.standing`). A block is never cut: it is included, or left out and listed with
+the reason.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ _SUMMARIZED = "(The messages before this are summarized above.)"
 _LEFT_OUT = "(Earlier messages are left out here.)"
 _BEGINS = "(The conversation begins here.)"
 # Blocks that change with each message: they precede the last one, where they break no prefix.
-_BESIDE_THE_LAST = ("history", "recalled", "project")
+_BESIDE_THE_LAST = ("history", "recalled", "project", "tasks_now")
 # A prompt over the limit drops those, then the oldest messages down to the last _LAST_LINES, then these blocks in this
 # order, then further messages.
 _DROPPED = (
@@ -61,9 +62,9 @@ _SEPARATOR_TOKENS = 1  # of the blank line between two blocks
 class Ingredients(Struct, frozen=True, kw_only=True):
     """Everything that a prompt may consist of, with token counts.
 
-    ``core``, the ``character`` and ``tasks`` open the prompt, ``facts`` follow the summaries, code of the ``project``,
-    ``recalled`` facts and quotes from the ``history`` precede the last message. ``summaries`` are the live ones, with
-    the tokens of :func:`summary_text`; ``messages`` are those of
+    ``core``, the ``character`` and ``tasks`` open the prompt, ``facts`` follow the summaries. Code of the ``project``,
+    ``recalled`` facts, quotes from the ``history`` and the tasks as they are now precede the last message.
+    ``summaries`` are the live ones, with the tokens of :func:`summary_text`; ``messages`` are those of
     :func:`gateway.store.memory.messages.open_messages`, the new one included. ``turn_tokens`` is what the chat template
     adds to a turn. ``left_out`` lists what exceeded the blocks' own budgets.
     """
@@ -75,6 +76,7 @@ class Ingredients(Struct, frozen=True, kw_only=True):
     history: Block | None = None
     recalled: Block | None = None
     project: Block | None = None
+    tasks_now: Block | None = None
     summaries: Sequence[Summary] = ()
     messages: Sequence[StoredMessage] = ()
     turn_tokens: int = 6
@@ -240,7 +242,7 @@ def _optional_blocks(ingredients: Ingredients) -> list[Block]:
     ]
     i, mind = ingredients, ingredients.character
     before = [mind.biography, i.tasks, mind.reflection, mind.elsewhere]
-    blocks = [*before, *summaries, i.facts, i.project, i.recalled, i.history]
+    blocks = [*before, *summaries, i.facts, i.project, i.recalled, i.history, i.tasks_now]
     return [block for block in blocks if block and block.text]
 
 

@@ -33,6 +33,7 @@ from gateway.memory.model import MemoryModel, Record
 from gateway.memory.pace import Pace
 from gateway.memory.planning.budget import make_budget, time_zone
 from gateway.memory.planning.situation import Situation
+from gateway.memory.planning.standing import Standing, StandingBlocks
 from gateway.memory.types import Block, BudgetReport, Character, ContextBudget, LeftOut, Offer
 from gateway.models.catalog import FlowDefaults
 from gateway.models.prompts import Prompt, PromptSet
@@ -140,6 +141,7 @@ class ContextBuilder:
     history: History
     project: BlockSource
     turn_tokens: dict[str, int] = field(default_factory=dict)  # by the model's fingerprint
+    standing: StandingBlocks = field(default_factory=StandingBlocks)
 
     def core_prompt(self) -> Prompt:
         """The template that opens every conversation."""
@@ -171,6 +173,16 @@ class ContextBuilder:
             adapter=call.adapter,
         ), end
 
+    def can_disclose(self, context: Context) -> bool:
+        """Whether the model should be told secrets once, for which it prefills its whole prompt.
+
+        Small models can do nothing with them, and others only if the prompt can be read within the target time.
+        """
+        speed, target = self.parts.inference.health().speed, self.parts.target_seconds
+        if self.parts.served.current.small:
+            return False
+        return speed is None or not target or speed.seconds(context.composition.total, 0) <= target
+
     async def build(
         self, conversation: Conversation, *, compacting: bool = False, force: bool = False
     ) -> Context:
@@ -189,7 +201,7 @@ class ContextBuilder:
         # Small models go on in the form of a quote, and in the words of a reply that they have repeated.
         small = parts.served.current.small and not compacting
         told = without_recited(messages, parts.requests.told) if small else messages
-        spoken = since_copies(told) if small and conversation.kind == "chat" else told
+        messages_shown = since_copies(told) if small and conversation.kind == "chat" else told
         offers = [await source(conversation, asked) for source in self.sources]
         extra = [block for offer in offers for block in offer.blocks]
         character = await self.character(parts, conversation)
@@ -211,23 +223,33 @@ class ContextBuilder:
             or asks_for_told(asked)
         )
         shown = [each for each in summaries if standing or each.level == "message"]
+        tasks, facts = _named(extra, "tasks"), _named(extra, "facts")
+        head = (
+            core_text,
+            character.biography,
+            parts.now(conversation).date(),
+            *(each.seq for each in summaries),
+        )
+        spoken = {message.seq for message in verbatim(messages_shown, at_least)}
+        kept = self.standing.keep(conversation.id, Standing(head, tasks, facts), spoken)
         ingredients = Ingredients(
             core=core,
             # A summary is made of its own conversation alone.
             character=msgspec.structs.replace(character, reflection=None, elsewhere=None)
             if compacting
             else character,
-            tasks=_named(extra, "tasks"),
-            facts=_named(extra, "facts"),
+            tasks=kept.tasks,
+            facts=kept.facts,
+            tasks_now=_named(extra, "tasks_now") if tasks is None or kept.tasks != tasks else None,
             recalled=_named(extra, "recalled"),
             summaries=shown,
-            messages=spoken,
+            messages=messages_shown,
             turn_tokens=turn_tokens,
             verbatim=at_least,
             left_out=[
                 *_folded(reflected),
                 *_dropped(len(messages) - len(told), "answered from what is stored, for a small model"),
-                *_dropped(len(told) - len(spoken), "from before a small model repeated itself"),
+                *_dropped(len(told) - len(messages_shown), "from before a small model repeated itself"),
                 *_dropped(
                     len(summaries) - len(shown),
                     "for a small model, and not asked for by the message",
@@ -359,4 +381,5 @@ def _named(blocks: Sequence[Block], name: str) -> Block | None:
     if not found:
         return None
     tokens = sum(block.tokens + 1 for block in found) - 1
-    return Block(name, tokens, "\n\n".join(block.text for block in found))
+    said = {each: message for block in found for each, message in block.said.items()}
+    return Block(name, tokens, "\n\n".join(block.text for block in found), said)

@@ -232,8 +232,8 @@ class Conversations:
         yield BudgetKnown(context.report())
         filled = Filled(self._builder.core_prompt(), {"instructions": conversation.instructions}, "first")
         generate, ending = self._builder.reply_call(context, call)
-        disclosed = None  # small models can do nothing with it, and would prefill their whole prompt again
-        if withheld is not None and not parts.served.current.small:
+        disclosed = None
+        if withheld is not None and self._builder.can_disclose(context):
             room = context.budget.limit - context.composition.total
             disclosed = await disclose(parts.inference, generate, withheld, room)
         pieces: list[str] = []

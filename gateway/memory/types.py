@@ -38,13 +38,18 @@ class Compaction(Struct, frozen=True, kw_only=True):
 
 
 class Block(Struct, frozen=True):
-    """A part of the prompt."""
+    """A part of the prompt.
 
-    # core, biography, reflection, elsewhere, month, today, now, round, conversation, tasks, facts, messages, recalled,
-    # history, project
+    ``said``: by line that is a fact or a task, the message of this conversation (``seq``) that it was learned from or
+    last changed by; None if there is none.
+    """
+
+    # core, biography, reflection, elsewhere, month, today, now, round, conversation, tasks, facts, messages, project,
+    # recalled, history, tasks_now
     name: str
     tokens: int
     text: str
+    said: dict[str, int | None] = {}
 
 
 class LeftOut(Struct, frozen=True):
@@ -69,9 +74,10 @@ class Character(Struct, frozen=True, kw_only=True):
 
 
 class Offer(Struct, frozen=True):
-    """Blocks for a prompt, named ``facts``, ``tasks``, ``recalled`` or ``project``, and what exceeded their budgets.
+    """Blocks for a prompt, and what exceeded their budgets.
 
-    ``answer`` replaces the model's reply, ``after`` comes after it.
+    They are named ``facts``, ``tasks``, ``tasks_now``, ``recalled`` or ``project``. ``answer`` replaces the model's
+    reply, ``after`` comes after it.
     """
 
     blocks: list[Block] = []

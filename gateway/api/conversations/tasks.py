@@ -145,7 +145,8 @@ async def change(request: ApiRequest) -> Struct:
         if given.get("state") in ("done", "cancelled"):
             end_runs(connection, name, owner, time.time())
         counted = old.redactions + redactions
-        task = msgspec.structs.replace(old, **given, updated_at=time.time(), redactions=counted)
+        changes = {**given, "message": None, "updated_at": time.time(), "redactions": counted}
+        task = msgspec.structs.replace(old, **changes)
         save_task(connection, task)
         return task
 

@@ -137,6 +137,12 @@ class Facts:
         standing, standing_block = await self._block(
             "facts", heading, newest if stands else [], settings.fact_tokens
         )
+        if standing_block is not None:
+            said = {
+                _line(fact): fact.message if fact.conversation == conversation.id else None
+                for fact in standing
+            }
+            standing_block = msgspec.structs.replace(standing_block, said=said)
         shown = {fact.seq for fact in standing}
         asks = "?" in asked
         recalled: list[Fact] = []

@@ -66,19 +66,18 @@ class TaskKeeper:
         return self._parts.now(conversation).date().isoformat()
 
     async def offer(self, conversation: Conversation, asked: str) -> Offer:
-        """Today's list, and what was just done for a message that is a request; for a small model that is the reply."""
+        """Today's list, and the reply to a message that is a request, or what follows the reply if it has one in it."""
         offer = await self._todays_offer(conversation, asked)
         if conversation.kind == "channel" or not self._parts.settings.tasks:
             return offer
         done, in_part = await self._parts.requests.answer(conversation, asked)
-        if not done or self._parts.served.current.small:
-            return msgspec.structs.replace(offer, **{"after" if in_part else "answer": done})
-        text = f"What was just done for the user's message:\n{done}"
-        [tokens] = await self._parts.inference.count([text])
-        return msgspec.structs.replace(offer, blocks=[*offer.blocks, Block("tasks", tokens, text)])
+        return msgspec.structs.replace(offer, **{"after" if in_part else "answer": done})
 
     async def _todays_offer(self, conversation: Conversation, asked: str) -> Offer:
-        """Today's list, finished tasks included. Small models see it where a message asks for it."""
+        """Today's list, finished tasks included, and once more for a message that asks for it.
+
+        Small models see it only there.
+        """
         room = self._parts.settings.task_tokens
         if not room or conversation.kind == "channel":  # the owner's list is private
             return Offer()
@@ -86,14 +85,25 @@ class TaskKeeper:
         tasks = await self._parts.database.read(lambda c: tasks_of_day(c, conversation.owner, today))
         if not tasks:
             return Offer()
-        if not self._parts.served.current.standing_memory and not _is_about(asked, tasks):
+        about, stands = _is_about(asked, tasks), self._parts.served.current.standing_memory
+        if not about and not stands:
             return Offer([], [LeftOut("tasks", "for a small model, and not asked for by the message")])
         lines, left = await self._lines(conversation, tasks, room)
-        text = "\n".join(["Tasks of today:", *lines])
-        [tokens] = await self._parts.inference.count([text])
+        said = {
+            line: task.message if task.conversation == conversation.id else None
+            for line, task in zip(as_lines(tasks), tasks, strict=True)
+            if line in lines
+        }
+        headings = ("Tasks of today:", "Tasks of today, as they are now:") if stands else ("Tasks of today:",)
+        texts = ["\n".join([heading, *lines]) for heading in headings]
+        counts = await self._parts.inference.count(texts)
+        names = ("tasks", "tasks_now") if stands else ("tasks_now",)
+        blocks = [
+            Block(name, tokens, text, said) for name, tokens, text in zip(names, counts, texts, strict=True)
+        ]
         why = f"no room: memory.task_tokens is {room}"
         left_out = [LeftOut(f"{left} lines of tasks", why)] if left else []
-        return Offer([Block("tasks", tokens, text)], left_out)
+        return Offer(blocks if about else blocks[:1], left_out)
 
     def note(
         self, connection: apsw.Connection, conversation: Conversation, message: StoredMessage

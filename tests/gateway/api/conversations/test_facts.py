@@ -275,5 +275,5 @@ async def test_a_small_model_sees_facts_and_tasks_only_when_they_are_asked_for(s
         assert any("for a small model" in left["why"] for left in said["budget"]["left_out"])
         said = await say(client, name, "In which city do I live?")
         assert "recalled" in said["budget"]["blocks"] and "facts" not in said["budget"]["blocks"]
-        said = await say(client, name, "What is on my list?")
-        assert "tasks" in said["budget"]["blocks"]
+        said = await say(client, name, "I want the tickets on a list. Which is the cheapest airline?")
+        assert "tasks_now" in said["budget"]["blocks"]
