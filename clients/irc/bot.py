@@ -57,14 +57,16 @@ def addressed(
 ) -> Question | CommandLine | None:
     """Return the question or command in a line, None if the line is not for the bot.
 
-    Lines for the bot are all private ones, those that begin with ``nick:``, ``nick,`` or ``prefix`` ("" for none), and
-    known commands. A command begins with ``mark``; in a line for the bot an unknown command is also a command, not a
-    question. ``fold`` makes nicks comparable.
+    Lines for the bot are all private ones, those that begin with ``nick:``, ``nick,``, ``@nick`` or ``prefix`` ("" for
+    none), and known commands. A command begins with ``mark``; in a line for the bot an unknown command is also a
+    command, not a question. ``fold`` makes nicks comparable.
     """
     text = clean(line)
-    start, rest = text[: len(nick)], text[len(nick) :]
+    name = text.removeprefix("@")
+    start, rest = name[: len(nick)], name[len(nick) :]
     said = None
-    if fold(start) == fold(nick) and rest[:1] in (":", ","):
+    # People from bridged networks write `@nick` and a blank.
+    if fold(start) == fold(nick) and rest[:1] in ((":", ",", " ", "") if name != text else (":", ",")):
         said = rest[1:].strip()
     elif prefix and text.casefold().startswith(prefix.casefold()):
         said = text[len(prefix) :].strip()

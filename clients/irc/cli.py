@@ -74,7 +74,8 @@ async def _check(config: Config) -> int:
     try:
         await bot.check()
     except GatewayError as error:
-        click.echo(clean(f"hearth-irc: the gateway {config.gateway.url}: {error}"), err=True)
+        remedy = "; start it, or correct gateway.url" if error.code == "unreachable" else ""
+        click.echo(clean(f"hearth-irc: the gateway {config.gateway.url}: {error}{remedy}"), err=True)
         return EXIT_CONFIGURATION if error.status in _WRONG_KEY else EXIT_TEMPORARY
     channels = sum(len(network.channels) for network in config.networks)
     click.echo(f"{len(config.networks)} networks, {channels} channels, and the gateway is ready")

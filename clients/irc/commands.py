@@ -19,6 +19,7 @@ from clients.irc.wire import NICK, is_channel
 
 _MAX_SOURCES = 3
 _QUIET_MINUTES = 30
+_OF_TASKS = ("tasks", "do", "answer")
 # Fields of a conversation that admins change. Its kind stays `channel`: that keeps its facts in the channel.
 _SETTABLE = ("title", "policy", "time_zone", "instructions", "project")
 
@@ -79,7 +80,8 @@ async def _help(context: CommandContext, request: Request, arguments: str) -> st
     shown = [
         f"{context.mark}{name} {command.usage}".strip()
         for name, command in COMMANDS.items()
-        if not command.admin or _is_admin(request)
+        if (not command.admin or _is_admin(request))
+        and (name not in _OF_TASKS or request.network.config.tasks != "off")
     ]
     return f"ask me with `{request.network.nick}: question`, or in private. I know {', '.join(shown)}."
 

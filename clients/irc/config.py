@@ -8,10 +8,10 @@ import tomllib
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, structs
 
 from clients.irc.wire import NICK, is_channel
 
@@ -155,10 +155,21 @@ def parse(tables: object) -> Config:
         config = msgspec.convert(tables, Config, dec_hook=_path)
     except msgspec.ValidationError as error:
         text, _, path = str(error).partition(" - at `$.")
+        text += _choices(path.rstrip("`").rpartition(".")[2]) if "enum" in text else ""
         raise ConfigError(f"{path.rstrip('`')}: {text}" if path else text) from None
     if problems := "; ".join(_contradictions(config)):
         raise ConfigError(problems)
     return config
+
+
+def _choices(field: str) -> str:
+    kinds = (ChannelConfig, NetworkConfig, SaslConfig)
+    types = [each.type for kind in kinds for each in structs.fields(kind) if each.name == field]
+    alternatives = [
+        each for kind in types for each in get_args(kind)
+    ]  # values, or again types that have some
+    values = [value for each in alternatives for value in get_args(each) or (each,)]
+    return "; use " + " or ".join(f"`{value}`" for value in values)
 
 
 def secret(text: str, file: Path | None) -> str:

@@ -112,7 +112,7 @@ def check_content_type(endpoint: Endpoint, headers: Headers) -> None:
     if not has_body or given in (endpoint.accepts or (JSON,)):
         return
     wanted = " or ".join(kind for kind in endpoint.accepts if kind) or "no body"
-    hint = f"; send it with Content-Type: {JSON}" if endpoint.accepts == (JSON,) else ""
+    hint = f"; send it with Content-Type: {JSON} (curl: --json)" if JSON in endpoint.accepts else ""
     raise HearthError(
         f"{endpoint.path} accepts {wanted}, not {given or 'a body without a type'}{hint}",
         status=415,

@@ -32,7 +32,7 @@ _PART = re.compile(r"(\d+(?:\.\d*)?)(ms|s|m|h|d)")
 _PATH = re.compile(r" - at `\$\.?(.*)`$", re.DOTALL)
 _NAMED = re.compile(r"(?:missing required|contains unknown) field `(.*)`$", re.DOTALL)
 _INDEX = re.compile(r"\[[^\]]*\]")
-_NO_CHOICE = re.compile(r"Invalid enum value (.*)", re.DOTALL)
+_NO_CHOICE = re.compile(r"Invalid (?:enum )?value (.*)", re.DOTALL)
 _NEVER = -1.0
 
 
@@ -300,8 +300,10 @@ def _explained(problem: str, kind: type) -> InvalidRequestError:
 def _choices(kind: type, path: str) -> list[str]:
     """The texts that are possible at a path of msgspec's message, such as ``messages[0].role``."""
     found = [inspect.type_info(kind)]
+    tags: list[Any] = []
     for part in _INDEX.sub(".[]", path).split("."):
         every = [inner for each in found for inner in getattr(each, "types", (each,))]
+        tags = [each.tag for each in every if isinstance(each, inspect.StructType) and each.tag_field == part]
         found = [each.item_type for each in every if part == "[]" and isinstance(each, inspect.ListType)]
         found += [
             field.type
@@ -312,4 +314,4 @@ def _choices(kind: type, path: str) -> list[str]:
         ]
     every = [inner for each in found for inner in getattr(each, "types", (each,))]
     literals = (each.values for each in every if isinstance(each, inspect.LiteralType))
-    return [value for values in literals for value in values if isinstance(value, str)]
+    return [value for values in (tags, *literals) for value in values if isinstance(value, str)]

@@ -183,7 +183,9 @@ async def test_sources_more_stats_and_help(
         assert "1 answered, 0 failed" in await alice.private()
         assert "1 answered" not in await alice.private(), "the second line of it"
         alice.say("hearth", "!help")
-        assert (await alice.private()).startswith("ask me with `hearth: question`")
+        told = await alice.private()
+        assert told.startswith("ask me with `hearth: question`")
+        assert "!do" not in told, "tasks are off on this network"
         alice.say("hearth", "!nonsense")
         assert "!help" in await alice.expect_from("hearth", "I do not know")
 

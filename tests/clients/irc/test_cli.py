@@ -75,6 +75,11 @@ def hearth_irc(*arguments: str, **environment: str) -> subprocess.CompletedProce
         ({"networks": [NETWORK | {"password": "a", "password_file": "/dev/null"}]}, "password"),
         ({"gateway": {"url": "127.0.0.1:8420"}}, "gateway.url"),
         ({"gateway": {"key_file": 7}}, "gateway.key_file"),
+        (
+            {"networks": [NETWORK | {"private": "no"}]},
+            "Invalid enum value 'no'; use `wiki` or `chat` or `off`",
+        ),
+        ({"networks": [NETWORK | {"channels": [{"name": "#a", "mode": "x"}]}]}, "use `wiki` or `chat`"),
         ({"replies": {"lines": 0}}, "replies.lines"),
         ({"limits": {"user_seconds": -1}}, "limits.user_seconds"),
     ],
@@ -119,7 +124,7 @@ async def test_check_tells_what_is_wrong(server: LiveServer, tmp_path: Path) -> 
     nowhere = await check(
         write(tmp_path / "n.toml", f"http://127.0.0.1:{free_port()}", 6667, tmp_path / "state")
     )
-    assert nowhere.returncode == 75 and "cannot be reached" in nowhere.stderr
+    assert nowhere.returncode == 75 and "start it, or correct gateway.url" in nowhere.stderr
     wrong = await check(write(tmp_path / "w.toml", server.url, 0, tmp_path / "state"))
     assert wrong.returncode == 78 and "networks[0].port" in wrong.stderr and "Traceback" not in wrong.stderr
 

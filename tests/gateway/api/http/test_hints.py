@@ -263,7 +263,10 @@ async def test_ollamas_endpoints_take_bodies_without_a_content_type_but_no_forms
     body = b'{"model": "default", "messages": [{"role": "user", "content": "Hi"}], "stream": false}'
     assert (await client.post("/api/chat", content=body)).json()["message"]["content"] == ANSWER
     form = {"content-type": "application/x-www-form-urlencoded"}
-    assert (await client.post("/api/chat", content=body, headers=form)).status_code == 415
+    refused = await client.post("/api/chat", content=body, headers=form)  # as `curl -d` sends it
+    assert refused.status_code == 415 and refused.json()["error"].endswith(
+        "send it with Content-Type: application/json (curl: --json)"
+    )
     page = {"origin": "https://elsewhere.example"}
     assert (await client.post("/api/chat", content=body, headers=page)).status_code == 403
     assert (await client.post(CHAT, content=body)).status_code == 415

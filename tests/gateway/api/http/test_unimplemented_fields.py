@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from gateway.api.anthropic.request import MessagesBody
 from gateway.api.openai.chat_request import ChatRequest
 from gateway.api.parsing.fields import (
     UNIMPLEMENTED,
@@ -80,3 +81,18 @@ def test_a_wrong_choice_is_told_the_possible_ones(fields: dict[str, Any], proble
     with pytest.raises(InvalidRequestError) as caught:
         convert(fields, ChatRequest)
     assert caught.value.message.startswith(problem)
+
+
+def test_the_possible_kinds_of_a_part_are_told() -> None:
+    image = {"type": "image", "source": {}}
+    result = {"type": "tool_result", "tool_use_id": "a", "content": [image]}
+    for block, problem in (
+        (image, "`messages[0].content[0].type`: 'image' is none of 'text', 'tool_use', 'tool_result', "),
+        (result, "`messages[0].content[0].content[0].type`: 'image' is none of 'text'"),
+    ):
+        with pytest.raises(InvalidRequestError) as caught:
+            convert(
+                {"model": "default", "max_tokens": 1, "messages": [{"role": "user", "content": [block]}]},
+                MessagesBody,
+            )
+        assert caught.value.message.startswith(problem)
