@@ -84,9 +84,7 @@ class Containers(Evaluation):
         if expr[0] == "u":
             if not isinstance(wanted, int) or wanted < 0:
                 return self.elements(value)
-            at: Expr = ["k", wanted + int(expr[2])]
-            bases = self.evaluate(home, home_scope, expr[1], NEVER)
-            return merged(self.item(home, home_scope, base, at, NEVER) for base in bases)
+            return self._of_rest(home, home_scope, expr, wanted)
         if expr[0] in "de":
             of_types = typed and home.python  # their keys are types; those of TypeScript's objects are names
             pairs = [
@@ -99,6 +97,20 @@ class Containers(Evaluation):
         else:
             chosen = expr[1:]
         return one_of(self._content(home, home_scope, content, typed) for content in chosen)
+
+    def _of_rest(self, view: View, scope: int, expr: list[Any], wanted: int) -> Values:
+        """An item of the rest of a sequence. Two attributes may each be the rest of the other, without end."""
+        key = (view.id, id(expr))
+        if key in self._active:
+            self._cuts += 1
+            return {}
+        at: Expr = ["k", wanted + int(expr[2])]
+        self._active.add(key)
+        try:
+            bases = self.evaluate(view, scope, expr[1], NEVER)
+            return merged(self.item(view, scope, base, at, NEVER) for base in bases)
+        finally:
+            self._active.discard(key)
 
     def is_set(self, view: View, scope: int, value: Value, key: Expr, line: int) -> bool:
         """Whether ``value`` is what an assignment to ``value[key]`` says."""

@@ -324,3 +324,25 @@ def made():
     }
     below = made.database.read_sync(lambda c: queries.subclasses(c, made.id, "Shelf"))
     assert [each.name for each in below] == ["shelf.Books"]
+
+
+def test_attributes_that_are_each_the_rest_of_the_other_end(project: Make) -> None:
+    source = """
+class Job:
+    def run(self): ...
+
+class Queue:
+    def __init__(self):
+        self.ready = [Job()]
+        self.later = self.ready[1:]
+
+    def shift(self):
+        self.ready = self.later[1:]
+        self.later = self.ready[1:]
+
+    def next(self):
+        self.ready[0].run()
+"""
+    assert ("queue.Queue.next", "queue.Job.run") in {
+        (caller, target) for caller, target, _ in project({"queue.py": source}).edges()
+    }
