@@ -387,7 +387,7 @@ def _unknown_model(name: str, path: Path, from_hub: bool, catalog: Catalog) -> s
     if from_hub:
         return f"the model `{name}` is not on this machine: run `hearth pull {name}`"
     if name.endswith(".gguf") or "/" in name:
-        return f"there is no model file {path}"
+        return f"there is no model file {path}: correct the path, or choose another model (`hearth models`)"
     near = catalog.nearest(name)
     hint = f"did you mean {' or '.join(f'`{each}`' for each in near)}? " if near else ""
     return f"unknown model `{name}`: {hint}`hearth models` lists the known ones; a path to a .gguf file works, too"

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Iterator
 from contextvars import ContextVar
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, TypeVar
 
@@ -34,6 +35,7 @@ _NAMED = re.compile(r"(?:missing required|contains unknown) field `(.*)`$", re.D
 _INDEX = re.compile(r"\[[^\]]*\]")
 _NO_CHOICE = re.compile(r"Invalid (?:enum )?value (.*)", re.DOTALL)
 _NEVER = -1.0
+_FEW = 12  # fields that an error lists
 
 
 class Body(Struct, frozen=True, forbid_unknown_fields=True):
@@ -227,11 +229,19 @@ def convert(fields: dict[str, Any], kind: type[T], *, strict: bool = True) -> T:
     known: tuple[str, ...] = getattr(kind, "__struct_encode_fields__", ())
     for name in fields:
         if name not in known:
-            raise InvalidRequestError(f"unknown field `{name}`", param=name, code="unknown_field")
+            raise InvalidRequestError(
+                f"unknown field `{name}`{_possible(name, known)}", param=name, code="unknown_field"
+            )
     try:
         return msgspec.convert(fields, kind, strict=strict)
     except msgspec.ValidationError as error:
         raise _explained(str(error), kind) from None
+
+
+def _possible(name: str, known: tuple[str, ...]) -> str:
+    if near := get_close_matches(name, known):
+        return f"; did you mean {' or '.join(f'`{each}`' for each in near)}?"
+    return f"; the fields are {', '.join(f'`{each}`' for each in known)}" if 0 < len(known) <= _FEW else ""
 
 
 def unimplemented_fields(kind: type) -> list[tuple[str, Unimplemented]]:

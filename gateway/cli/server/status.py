@@ -40,8 +40,10 @@ def _text(url: str, health: dict[str, Any]) -> str:
     ]
     if health["wiki"]["status"] == "failing":
         lines.append(f"wiki:       {health['wiki']['problem']}")
-    if host.get("problem"):
-        lines.append(f"problem:    {host['problem']}")
+    # One line each: an upstream that is away may be the model's problem, too.
+    parts = (health["database"], host, *health.get("upstream", []))
+    problems = dict.fromkeys(part["problem"] for part in parts if part.get("problem"))
+    lines += [f"problem:    {problem}" for problem in problems]
     for task in health.get("background", []):
         if task["state"] != "running":
             lines.append(f"problem:    {task['name']} is {task['state']}: {task['problem']}")

@@ -6,13 +6,15 @@ import asyncio
 import time
 
 import pytest
+from click.testing import CliRunner
 
 from gateway.base.errors import ModelUnavailableError
 from gateway.cli.common.database import opened_database
+from gateway.cli.server.status import status
 from gateway.config.settings import Settings
 from gateway.inference.interface import HostHealth, ModelInfo
 from gateway.store.migrate import migrations
-from tests.gateway.api.conftest import Client, changed, in_process
+from tests.gateway.api.conftest import Client, changed, in_process, live
 from tests.gateway.api.scripted import ScriptedInference
 from tests.gateway.store.full_disk import full_disk
 from tests.waiting import PATIENCE
@@ -62,6 +64,18 @@ async def test_ready_needs_a_database_that_takes_writes(
             health = (await client.get("/admin/health")).json()
             assert (health["status"], health["database"]["status"]) == ("degraded", "failed")
             disk.full = False
+
+
+async def test_hearth_status_shows_why_the_database_fails(
+    settings: Settings, inference: ScriptedInference
+) -> None:
+    with full_disk() as disk:
+        async with live(settings, inference) as server:
+            disk.full = True
+            shown = await asyncio.to_thread(CliRunner().invoke, status, ["--url", server.url])
+            disk.full = False
+    assert "degraded: http" in shown.output
+    assert "problem:    no space left for the database " in shown.output, shown.output
 
 
 async def test_admin_health(client: Client, inference: ScriptedInference) -> None:

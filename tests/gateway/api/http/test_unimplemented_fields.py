@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from gateway.api.anthropic.request import MessagesBody
+from gateway.api.conversations.messages import NewMessageBody
 from gateway.api.openai.chat_request import ChatRequest
 from gateway.api.parsing.fields import (
     UNIMPLEMENTED,
@@ -80,6 +81,22 @@ def test_neutral_values_are_dropped_hints_named_and_others_refused(
 def test_a_wrong_choice_is_told_the_possible_ones(fields: dict[str, Any], problem: str) -> None:
     with pytest.raises(InvalidRequestError) as caught:
         convert(fields, ChatRequest)
+    assert caught.value.message.startswith(problem)
+
+
+@pytest.mark.parametrize(
+    ("fields", "kind", "problem"),
+    [
+        ({"content": "Hi"}, NewMessageBody, "unknown field `content`; the fields are `text`, "),
+        ({"max_token": 5}, ChatRequest, "unknown field `max_token`; did you mean `max_tokens`"),
+        ({"zzz": 5}, ChatRequest, "unknown field `zzz`"),
+    ],
+)
+def test_an_unknown_field_is_told_those_that_were_meant(
+    fields: dict[str, Any], kind: type[Body], problem: str
+) -> None:
+    with pytest.raises(InvalidRequestError) as caught:
+        convert(fields, kind)
     assert caught.value.message.startswith(problem)
 
 
