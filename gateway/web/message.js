@@ -20,7 +20,7 @@ export function messageElement(message) {
 function remarks(message) {
   const count = message.redactions;
   return [
-    message.failed ? "failed, and not remembered" : null,
+    message.failed ? "incomplete or replaced, and not remembered" : null,
     count ? `${count} ${count === 1 ? "secret" : "secrets"} removed` : null,
   ].filter(Boolean);
 }

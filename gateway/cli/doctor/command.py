@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import shutil
 from contextlib import suppress
@@ -77,7 +78,7 @@ def doctor(as_json: bool, systemd: bool, local: LocalOptions) -> int:
     plans = ThreadPlans(settings.thread_plan_dir).all()
     question = check_question(settings, [each.name for each in fits if each.verdict != "no"])
     upstreams = check_upstreams(settings)
-    wrong = problems(settings)
+    wrong = problems(settings) + _unwritable(settings.data_dir)
     startable = not wrong and (store is None or store.configured)
     status = 0 if startable else EXIT_CONFIGURATION
     if as_json:
@@ -136,19 +137,31 @@ def _service(as_json: bool) -> int:
 def examine(data_dir: Path) -> MachineReport:
     """Examine this machine without loading a model library."""
     memory: Memory = read_memory()
-    folder = data_dir
-    while not folder.exists():
-        folder = folder.parent
     return MachineReport(
         cores=usable_cores(),
         cores_total=psutil.cpu_count() or 1,
         memory_total=memory.total,
         memory_available=memory.available,
         memory_source=memory.source,
-        disk_free=shutil.disk_usage(folder).free,
+        disk_free=shutil.disk_usage(_existing(data_dir)).free,
         snapshots=SnapshotSizes.of(data_dir / FOLDER),
         versions={"python": platform.python_version()} | {name: _version(name) for name in _PACKAGES},
     )
+
+
+def _existing(folder: Path) -> Path:
+    """The folder, or the nearest one above it that exists."""
+    while not folder.exists():
+        folder = folder.parent
+    return folder
+
+
+def _unwritable(data_dir: Path) -> list[str]:
+    if os.access(_existing(data_dir), os.W_OK | os.X_OK):
+        return []
+    return [
+        f"data_dir is {data_dir}, where this account cannot write. Choose another, or mend owner and mode."
+    ]
 
 
 def fit(row: ModelRow, machine: MachineReport, settings: Settings) -> Fit:

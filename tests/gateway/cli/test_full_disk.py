@@ -97,6 +97,15 @@ def test_commands_with_their_data_on_a_full_disk(
     assert detached[0] == 75 and "is the disk full? `hearth start` shows more" in detached[1]
 
 
+def test_doctor_finds_a_data_directory_that_cannot_be_written(
+    environment: dict[str, str], mount: str, tmp_path: Path
+) -> None:
+    environment = {**environment, "HEARTH_DATA_DIR": str(tmp_path / "small")}
+    writable = mount.replace("1008K", "8K")
+    for each, status in ((writable, 0), (f"{writable} && mount -o remount,ro $small", 78)):
+        assert on_a_full_disk(each, environment, tmp_path / "small", "doctor")[0][0] == status
+
+
 def test_an_index_of_the_log_that_cannot_grow_is_a_full_disk() -> None:
     """SQLite calls it a failure of the disk."""
     with pytest.raises(HearthError, match="no space left") as caught, translated(Path("x.db")):

@@ -16,7 +16,7 @@ def test_the_last_reply_is_given_again(browser: Browser, served: Server) -> None
     browser.click("#talk .again")
     eventually(lambda: len(stored(served, name)) == 3, "there is no second reply")
     assert stored(served, name) == [("user", False), ("assistant", True), ("assistant", False)]
-    browser.until_text("failed, and not remembered", ".message.assistant.failed")
+    browser.until_text("incomplete or replaced, and not remembered", ".message.assistant.failed")
     eventually(lambda: len(browser.all(".message.assistant .copy")) == 2, "it is not shown")
     assert browser.text("#talk").count("Answer again") == 1
 

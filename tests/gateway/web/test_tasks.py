@@ -160,6 +160,8 @@ def test_a_step_is_done_again_and_the_rest_is_changed(tasks: Browser, served: Se
 
 def test_an_objective_runs_its_tasks(tasks: Browser, served: Server) -> None:
     tasks.write("#task-words", "Tidy up: notify me that: the shelf is done, add a task: paint", enter=False)
+    wide = "return document.querySelector('#task-objective').offsetWidth"
+    assert tasks.run(wide) < 40, "it stands beside its words"
     tasks.click("#task-objective")
     press(tasks, "#task-form", "Run")
     goal = "#task-list li[data-task^='O-']"
