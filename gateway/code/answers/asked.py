@@ -113,8 +113,11 @@ def _purpose(connection: apsw.Connection, project: str, name: str, asked: str) -
 
 def _below(connection: apsw.Connection, project: str, name: str, asked: str) -> KnownAnswer:
     found = queries.subclasses(connection, project, name)
-    places = queries.find(connection, project, name)
-    lines: list[Cited | str] = [at(place) for place in places[:_PLACES]]
+    lines: list[Cited | str] = []
+    try:
+        lines += [at(place) for place in queries.find(connection, project, name)[:_PLACES]]
+    except NotFoundError:
+        lines.append(f"`{name}` is not defined in this project.")  # but some classes name it as their base
     lines.append(f"{len(found)} classes below it:" if found else "No class of this project inherits from it.")
     lines += [at(place, "- ") for place in found[:_SHOWN]]
     return numbered([*lines, *_rest(found)])

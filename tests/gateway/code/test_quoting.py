@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
+from gateway.code.answers.asked import known_answer
 from gateway.code.meaning import Nearness
 from gateway.code.pages import project_pages
 from gateway.store.db import Database
@@ -101,3 +102,19 @@ async def test_a_section_is_about_what_the_title_of_its_document_says(
     answer = await pages.quoted("Where does the spade of the Juniper garden hang?")
     assert cited(answer) == ["n1.md:10"]
     assert "shed 1." in answer.text
+
+
+def test_classes_below_one_that_is_defined_elsewhere(
+    project: Callable[[dict[str, str | bytes]], Indexable],
+) -> None:
+    made = project({"a.js": "class ShopError extends Error {}\nclass LateError extends ShopError {}\n"})
+    answer = made.database.read_sync(
+        lambda connection: known_answer(connection, made.id, "Which classes inherit from Error?")
+    )
+    assert answer is not None
+    assert answer.text.splitlines() == [
+        "`Error` is not defined in this project.",
+        "2 classes below it:",
+        "- `a.ShopError` in a.js, line 1 [1]",
+        "- `a.LateError` in a.js, line 2 [2]",
+    ]
