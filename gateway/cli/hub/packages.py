@@ -69,14 +69,15 @@ def _wheel(pin: str, folder: Path, show: Callable[[Path], None]) -> Path:
     ``show`` is called with the folder that pip fills meanwhile.
     """
     requirement, checksum = pin.split()
-    found = _found(folder, checksum)
+    name = requirement.partition("==")[0].replace("-", "_")
+    found = _found(folder, name, checksum)
     if found is None:
         listed = folder / "requirement.txt"
         listed.write_text(f"{requirement} --hash=sha256:{checksum}\n", "utf-8")
         options = ("--quiet", "--disable-pip-version-check", "--no-deps", "--only-binary", ":all:")
         command = (sys.executable, "-m", "pip", "download", *options, "--require-hashes", "-d", str(folder))
         status, stderr = _watched((*command, "-r", str(listed)), show)
-        found = _found(folder, checksum)
+        found = _found(folder, name, checksum)
         if status or found is None:
             said = (stderr.strip().splitlines() or ["it said nothing"])[-1]
             raise PullError(
@@ -110,8 +111,8 @@ def _sizes(folder: Path) -> dict[str, int]:
     return found
 
 
-def _found(folder: Path, checksum: str) -> Path | None:
-    return next((path for path in folder.glob("*.whl") if _sha256(path) == checksum), None)
+def _found(folder: Path, name: str, checksum: str) -> Path | None:
+    return next((path for path in folder.glob(f"{name}-*.whl") if _sha256(path) == checksum), None)
 
 
 def _sha256(path: Path) -> str:
