@@ -27,7 +27,7 @@ CODE = re.compile(
     r"|for\s.*\sin\s.*:|if\s.*:$|\*/|[$/|])"
 )
 _NUMBER = re.compile(
-    r"(?<![\w.,:/+#-])(?:[A-Z]-)?[0-9](?:(?: - |[ -])?[0-9]){2,19}#?(?![ -]?[0-9]|\w|[:/%+=°-]|[.,][0-9])"
+    r"(?<![\w.,:/+-])(?:[A-Z]-)?[0-9](?:(?: - |[ -])?[0-9]){2,19}#?(?![ -]?[0-9]|\w|[:/%+=°-]|[.,][0-9])"
 )
 _LONGEST_NUMBER = 8  # digits, unless they stand right behind a word for a password or code
 _HEX = re.compile("[0-9a-fA-F-]{7,}")
@@ -207,6 +207,10 @@ class Teller:
         """``named``: the sentence itself has a word for a number, not just for a place or in the one before."""
         for match in _NUMBER.finditer(told):
             prior = told[: match.start()]
+            if prior.endswith("#"):  # of an issue, unless it is a code
+                prior = prior[:-1]
+                if not self._before_code.search(prior):
+                    continue
             digits = sum(map(str.isdigit, match[0]))
             expected = not prior or self._before_number.search(prior)
             if digits > _LONGEST_NUMBER and not (
