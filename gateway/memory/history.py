@@ -57,7 +57,9 @@ _SNIPPET = 160
 # A decision, or a change of mind: what it says may take the place of what was said before.
 DECIDED = re.compile(
     r"\b(?:now|instead|any ?more|no longer|decided|changed?|moved|switch(?:ed|ing)?|actually|booked|agreed|final(?:ly)?"
-    r"|thought again|after all|rather|chốt|đổi|dời|thay|bây giờ|nên giờ|giờ thì|không còn|quyết định)\b",
+    r"|thought again|shifted|postponed|rescheduled|pushed (?:back|to)"
+    r"|can only (?:do|come|make|manage)|after all|rather|chốt|đổi|dời|hoãn|thay|bây giờ|nên giờ|giờ thì|không còn|"
+    r"quyết định)\b",
     re.I,
 )
 # A later decision is about what a hit says if it has this share of its weight.

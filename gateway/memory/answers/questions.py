@@ -32,6 +32,12 @@ LEAD = re.compile(
 _I = r"\b(?:i|my|me|our|we)\b"
 _ME_VI = rf"(?<!\w){SUBJECT_VI}(?!\w)"
 _YOU_VI = r"bạn(?! (?:gái|trai|thân|cùng|học|đời)\b)"
+# Vietnamese words of questions that ask nothing: "mấy năm nay", "ai cũng vui", "không có gì".
+_INDEFINITE_VI = re.compile(
+    r"(?<!\w)(?:mấy (?:năm|tháng|tuần|ngày|hôm|bữa) (?:nay|rồi|qua|trước|liền)|(?:ai|gì|đâu|nào) cũng|"
+    r"(?:không|chẳng|chả|ko)(?: \w+){0,3} (?:gì|ai|đâu|nào)(?: (?:cả|hết|đâu|luôn|nữa))*\W*$)(?!\w)",
+    re.I,
+)
 _ABOUT_ME = re.compile(
     r"(?:(?:what|which things|anything|everything)?(?: else)? ?(?:do|did|have|can)? ?(?:you|u)? ?"
     r"(?:know|remember|learn(?:ed|t)?|noted|stored) (?:so far )?about me|"
@@ -124,6 +130,10 @@ _HOW_OLD = re.compile(r"\bhow old\b", re.I)
 # Questions in plainer words.
 _PLAINER = (
     (re.compile(r"\bdo (?:i|we) do for (?:a living|work|money)\b", re.I), "is my job"),
+    (
+        re.compile(r"\bwhere (?:am i|are we|do (?:i|we) come)(?: originally)? from\b", re.I),
+        "what is my hometown",
+    ),
     (re.compile(rf"(?<!\w)nhà (?={SUBJECT_VI} ở đâu)", re.I), "sống "),
     (re.compile(r"\b(?:these days|at the moment|right now|currently)\b", re.I), " "),
     (
@@ -145,7 +155,8 @@ _WORDS_FOR = {
         "boss": "manager",
         "boyfriend": "partner",
         "dad": "father",
-        "diet": "eat food diet meat fish vegetarian vegan ăn thịt cá chay",
+        "diet": "eat food diet ăn",
+        "kind of diet": "eat food diet meat fish vegetarian vegan ăn thịt cá chay",
         "father": "dad",
         "girlfriend": "partner",
         "health": "illness condition disease health bệnh",
@@ -198,10 +209,15 @@ class OwnQuestion(Struct, frozen=True):
     whether: bool = False
 
 
+def asks_nothing(said: str) -> bool:
+    """Whether Vietnamese words of a question stand in a statement."""
+    return "?" not in said and bool(_INDEFINITE_VI.search(said))
+
+
 def own_question(asked: str) -> OwnQuestion | None:
     """The question about its writer that a message consists of; None if it is none."""
     said = asked.strip()
-    if not said or len(said) > LONGEST or "\n" in said:
+    if not said or len(said) > LONGEST or "\n" in said or asks_nothing(said):
         return None
     lead = LEAD.match(said)
     rest = said[lead.end() :] if lead else said
@@ -237,6 +253,10 @@ def recalled_answer(question: OwnQuestion, facts: Sequence[Fact]) -> str:
         fact
         for fact in facts
         if of_kind(question.text, fact.text)
+        # "I've got two cats" names none of them.
+        and not (
+            fact.key.startswith("has:") and _CALLED.search(question.text) and not _CALLED.search(fact.text)
+        )
         and all(_is_about_theirs(words, said, fact.key.partition(":")[0]) for said in (fact.text, fact.quote))
     ]
     found = [fact for fact in fitting if words <= content(fact.text) | _key_words(fact.key)]
@@ -301,8 +321,10 @@ def _key_words(key: str) -> frozenset[str]:
 
 
 def _meant_by(key: str) -> frozenset[str]:
-    name = key.partition(":")[0]
-    return _key_words(name) | _WORDS_FOR.get(name, frozenset())
+    name, _, value = key.partition(":")
+    # Who eats no prawns may eat meat; a vegetarian does not.
+    meant = "kind of diet" if name == "diet" and not value else name
+    return _key_words(name) | _WORDS_FOR.get(meant, frozenset())
 
 
 def _is_about_theirs(words: frozenset[str], said: str, key: str = "") -> bool:

@@ -16,7 +16,7 @@ from gateway.base.redact import MARK
 from gateway.memory.answers import questions
 from gateway.memory.history import DECIDED
 from gateway.memory.learning.entailment import content
-from gateway.memory.learning.statements import HYPOTHETICAL, UPPER
+from gateway.memory.learning.statements import HYPOTHETICAL, REPORTED, UPPER
 from gateway.memory.learning.values import PEOPLE, PERSON, PERSON_VI
 from gateway.memory.learning.wordings import OF_SEVERAL, OF_SEVERAL_VI, ONE, ONE_VI, SUBJECT_VI
 from gateway.memory.summaries.extract import CORRECTS
@@ -41,6 +41,26 @@ _MENTIONS = (
         re.I,
     ),
 )
+# "What did my husband say?"
+_WORDS_OF = (
+    re.compile(
+        r"what (?:did|does|do|has|have|was|is|were|are) "
+        r"(?P<who>(?!(?:i|we|you|u|he|she|they|it|people|one|this|that)\b)"
+        r"[\w'’.]+(?: [\w'’.]+){0,2}?) (?:always |keep |just |even )?(?:say|said|saying|tell (?:me|us)|told (?:me|us))"
+        r"(?: (?:about|regarding) (?P<what>.+)| (?:to (?:me|us)|every \w+|all the time|again))?",
+        re.I,
+    ),
+    re.compile(
+        rf"(?P<who>(?!(?:bạn|{SUBJECT_VI}|ai|người ta|nó|họ) )\w+(?: \w+){{0,2}}?)(?: {SUBJECT_VI})?"
+        r"(?: đã| có| hay| mới)? (?:nói|bảo|dặn)(?: với \w+)?(?: là| những)? gì(?: về (?P<what>.+))?",
+        re.I,
+    ),
+)
+# "What does Josh study?"
+_DOES = re.compile(
+    rf"what (?:does|did) (?:(?:my|our) \w+|(?-i:[{UPPER}])[\w'’]+) (?!do\b|mean|stand|think|want|need|look)\w+(?: .+)?",
+    re.I,
+)
 _TRAILING = re.compile(
     r"(?:[\s,]+(?:earlier|before|again|so far|yet|today|yesterday|please|pls|không|ko|chưa|rồi|vậy|thế|nhỉ|nữa|"
     r"ấy))+\W*$|\W+$",
@@ -58,13 +78,21 @@ _WH_VI = re.compile(
 )
 # "Which book are we reading?": the message may name the book without the word.
 _WHICH = re.compile(
-    r"(?:and |so )?(?:what|which) (\w+) (?=(?:am|are|is|was|were|do|did|does|have|has|had)\b)|(?<!\w)(\w+) nào(?!\w)",
+    r"(?:and |so )?(?:what|which) (\w+) (?=(?:am|are|is|was|were|do|did|does|have|has|had)\b)|"
+    r"^(?:and |so )?which (?!(?:am|is|are|was|were|of|one|way|means?|reminds?|i|we)\b)(\w+) (?=\w+ )|"
+    r"(?<!\w)(\w+) nào(?!\w)",
     re.I,
 )
 # No sign of another kind of question.
 _PLAIN = re.compile(r"\b(?:will|going to|gonna|sẽ|khi(?= nào))\b", re.I)
 # Implied subjects of questions of this kind.
 _OF_KIND = content("appointment time day date hour number place giờ ngày hôm lúc số cái chiếc tấm người con")
+# What is planned comes, and is due.
+_SCHEDULED = re.compile(
+    r"\b(?:booked|scheduled|planned|set for|moved|shifted|due|deadline|comes?|coming|arriv\w+|deliver\w*|only do)\b",
+    re.I,
+)
+_COMES = content("come due arrive planned scheduled booked")
 # Said in any such question.
 _EMPTY = content("name called old now today tên tuổi nghề")
 _ASKS_NAME = re.compile(r"\b(?:called|named?|names)\b|(?<!\w)tên (?:là )?gì", re.I)
@@ -88,6 +116,9 @@ _ASKS = re.compile(
     r"^\W*(?:(?:hi|hey|hello|ok|so|and|also)\W+)*(?:what|which|who|whose|where|when|why|how|can|could|do|does|did|is|are|"
     r"should|would|will|any)\b|\?\W*$|(?<!\w)(?:gì|sao|mấy giờ|bao nhiêu|bao giờ|khi nào|ai|nào|không|ko|chưa|nhỉ)\W*$",
     re.I,
+)
+_GOES_ON_SAYING = re.compile(
+    rf"\W*(?:(?:and|but|then|so|mà|rồi)\W+)?(?:he|she|they|nó|ổng|bả|họ)\b(?=.*(?:{REPORTED.pattern}))", re.I
 )
 _ON = re.compile(
     r"\W*(?:it['’]?s?|its|they(?:['’]?re)?|he['’]?s?|she['’]?s?|that['’]?s?|this|the first(?: one)?|on|at|from|around|"
@@ -135,12 +166,13 @@ class Sought(Struct, frozen=True):
     mentions: bool = False
     own: bool = False
     loose: bool = False
+    reported: bool = False  # it asks for what somebody said
 
 
 def sought(asked: str) -> Sought | None:
     """Words that a message, being only a question, looks for in the history; None if it may ask for something else."""
     said = asked.strip()
-    if not said or len(said) > questions.LONGEST or "\n" in said:
+    if not said or len(said) > questions.LONGEST or "\n" in said or questions.asks_nothing(said):
         return None
     lead = questions.LEAD.match(said)
     rest = _TRAILING.sub("", said[lead.end() :] if lead else said)
@@ -149,10 +181,17 @@ def sought(asked: str) -> Sought | None:
         if found:
             words = content(found["what"])
             return Sought(said, found["what"], words, mentions=True) if words else None
+    for pattern in _WORDS_OF:
+        found = pattern.fullmatch(rest)
+        if found:
+            words = content(f"{found['who']} {found['what'] or ''}")
+            return (
+                Sought(said, f"{found['who']} {found['what'] or ''}", words, reported=True) if words else None
+            )
     own = bool(_OWN.fullmatch(rest))
     who = _WHO_IS.fullmatch(rest)
     which = _WHICH.search(rest)
-    if not (own or which or _WH.match(rest) or _WH_VI.search(rest)):
+    if not (own or which or _WH.match(rest) or _WH_VI.search(rest) or _DOES.fullmatch(rest)):
         return None
     rest = _PLAIN.sub(" ", rest)
     if not own and questions.OTHERWISE.search(rest):
@@ -160,8 +199,10 @@ def sought(asked: str) -> Sought | None:
     terms = questions.ASKED.sub(" ", rest)
     words = content(terms) - _EMPTY - (_OF_KIND if _asks_kind(said) else frozenset())
     if which and not _asks_kind(said):
-        thing = content(which[1] or which[2])
+        thing = content(which[1] or which[2] or which[3])
         return Sought(said, terms, words - thing, loose=True) if len(words - thing) > 1 else None
+    if _DOES.fullmatch(rest) and len(words) < 2:
+        return None
     meant = len(words) > 1 or who or _DEFINITE.search(rest) or _WHEN.match(rest)
     if not own and not (words and meant):
         return None
@@ -174,13 +215,15 @@ def _asks_kind(text: str) -> bool:
 
 def says(question: Sought, text: str, following: str = "") -> bool:
     """Whether a user's message, with the one that goes on ``following`` it, answers the question."""
-    said = content(text)
+    said = content(text) | (_COMES if _SCHEDULED.search(text) else frozenset())
     if (
-        not question.words & said
+        not question.words & content(text)
         or _ASKS.search(text)
-        or (HYPOTHETICAL.search(text) and not question.mentions)
+        or (HYPOTHETICAL.search(text) and not (question.mentions or question.reported))
     ):
         return False
+    if question.reported:
+        return question.words <= said and bool(REPORTED.search(text) or _GOES_ON_SAYING.match(following))
     if question.loose and not (_PARTICULAR.search(text) or len(text.split()) <= _SAYS_ONE):
         return False
     if question.words <= said:
@@ -207,6 +250,8 @@ def goes_on(question: Sought, said: str, after: str) -> bool:
     """Whether the message ``after`` one that was found says more about it, or corrects it."""
     if _ASKS.search(after) or question.mentions:
         return False
+    if question.reported:
+        return bool(_GOES_ON_SAYING.match(after))
     kind = _asks_kind(question.text) and questions.of_kind(question.text, after)
     if CORRECTS.match(after):
         return kind or bool(content(said) & content(after))
@@ -223,7 +268,7 @@ def goes_on(question: Sought, said: str, after: str) -> bool:
 def changes(question: Sought, text: str) -> bool:
     """Whether a later message decides anew about what is asked for."""
     return (
-        not (question.mentions or question.loose)
+        not (question.mentions or question.loose or question.reported)
         and bool(question.words & content(text) and DECIDED.search(text))
         and questions.of_kind(question.text, text)
         and not (_ASKS.search(text) or HYPOTHETICAL.search(text))

@@ -84,7 +84,7 @@ _NO_ITEM = re.compile(
 )
 _DUTY = re.compile(
     _LEADING
-    + r"(?:i|we)(?:['’]?ve| have)? (?:really |still |also )?(?:need to|have to|got to|gotta|must) (?P<what>.+)",
+    + r"(?:(?:i|we)(?:['’]?ve| have)? )?(?:really |still |also )?(?:need to|have to|got to|gotta|must) (?P<what>.+)",
     re.I,
 )
 _LISTS = re.compile(
@@ -97,7 +97,7 @@ _NO_TASK = re.compile(
     re.I,
 )
 _TRAILING = re.compile(
-    r"(?:[\s,]+(?:please|pls|plz|thanks|thx|ok|okay|today|hôm nay|nữa|"
+    r"(?:[\s,]+(?:please|pls|plz|thanks|thx|ok|okay|btw|by the way|tho|though|lol|haha+|today|hôm nay|nữa|"
     r"will you|would you|can you|for me|again|too|as we speak|"
     r"(?:nhé|nha|ạ|rồi) (?:mẹ|bố|ba|má|anh|chị|em|bạn)|nhé|nhe|nha|ạ|á|đó|nè|"
     r"với|giùm|giúp|dùm|đi))+\W*$|[\s.,!;?…]+$",
@@ -178,6 +178,7 @@ _STATES = [
     for state, patterns in _WORDINGS.items()
 ]
 _REMEMBER = re.compile(r"(?:remember|remind me) to ", re.I)
+_CALLED_OFF = re.compile(r"\W*(?:i|we)(?:['’]?ve| have)?(?: just| already| finally)* \w+ed\b", re.I)
 # "Do this later" names nothing to do.
 _NAMELESS = content(
     "do this that these thing things something anything it later again soon awhile while bit today one"
@@ -277,6 +278,8 @@ def _changed(said: str, tasks: Sequence[Task]) -> Change | None:
                 state != "cancelled" and (_OTHERS.search(rest) or _of_others(plain, task.title))
             ):
                 continue
+            if state == "cancelled" and _CALLED_OFF.match(plain) and next(stems(task.title)) in stems(plain):
+                continue  # "I cancelled the gym" does the task of cancelling it
             if state == "cancelled" and len(content(match["what"]) - content(task.title) - _THINGS) > 1:
                 continue
             groups = match.groupdict()

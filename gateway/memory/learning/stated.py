@@ -79,7 +79,9 @@ _NO_INTRODUCTION = re.compile(
     r"aries|taurus|virgo|libra|scorpio|sagittarius|capricorn|aquarius|pisces)\b",
     re.I,
 )
-_GOES_ON = re.compile(r"(?:and )?(?:i\b|from |an? )", re.I)
+_GOES_ON = re.compile(
+    r"(?:and )?(?:i\b|from |an? |[1-9][0-9]\b|(?:first|second|third|final)[ -]year\b)", re.I
+)
 _THIS_TIME = re.compile(r"\b(?:for|about|to|in|of) (?:the|this|that|my)\b|\b(?:this|it|here)\b", re.I)
 # "We moved to ghent in august" may be about software, unless the message speaks of a home.
 _WE_MOVED = re.compile(r"we(?=(?:['’]ve| have)?(?: \w+)? (?:moved|relocated) )", re.I)
@@ -100,6 +102,7 @@ _HEAD = re.compile(
 # The writer in a text, for which a name is put at last: in English, and in Vietnamese.
 _EN, _VI = "\ue000", "\ue001"
 _THIRD = (
+    (re.compile(r"^((?:my|our)(?: \w+){0,2} name)['’]s(?= )", re.I), r"\1 is"),
     (re.compile(r"^(?:i['’]?m|i am|we['’]?re|we are)\b", re.I), f"{_EN} is"),
     (re.compile(r"^(?:i['’]?ve been)\b", re.I), f"{_EN} has been"),
     (re.compile(r"^(?:i['’]?ve got|i got|(?:i|we) have)\b", re.I), f"{_EN} has"),

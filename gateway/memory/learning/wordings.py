@@ -195,7 +195,8 @@ WORDINGS = (
     ),
     _row(
         "diet",
-        rf"{_AM}(?: an?)? (?P<what>vegetarian|vegan|pescatarian|c[o]?eliac|lactose[- ]intolerant|gluten[- ]intolerant)",
+        rf"{_AM}(?: an?)? (?P<what>vegetarian|vegan|pescatarian|c[o]?eliac|lactose[- ]intolerant|gluten[- ]intolerant)"
+        r"(?: (?:since|for (?:\w+ )?(?:years|months|weeks|ages)) ?.*)?",
         rf"{_I} eat (?P<what>halal|kosher|vegan|vegetarian|gluten[- ]free)(?: only)?",
         rf"{_VI} ăn (?P<what>chay(?: trường)?)",
     ),
@@ -288,6 +289,7 @@ WORDINGS = (
         rf"{_MY} {OF_SEVERAL}{_CALLED} {_NAME}",
         rf"{_MY} {values.PEOPLE}{_CALLED} {_NAME}",
         rf"{OF_SEVERAL_VI}(?: của)?(?: {SUBJECT_VI})? tên(?: là)? {_NAME}(?: .*)?",
+        rf"{OF_SEVERAL_VI}(?: của)? {SUBJECT_VI} là {_PROPER}",
         several=True,
         refused=values.NO_NAME,
     ),

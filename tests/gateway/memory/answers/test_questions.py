@@ -38,11 +38,15 @@ def fact(seq: int, key: str, text: str, quote: str) -> Fact:
     )  # fmt: skip
 
 
-FACTS = [
-    fact(seq, each.key, each.text, each.quote)
-    for seq, said in enumerate(SAID)
-    for each in stated_facts(said, "")
-]
+def remember(*told: str) -> list[Fact]:
+    return [
+        fact(seq, each.key, each.text, each.quote)
+        for seq, said in enumerate(told)
+        for each in stated_facts(said, "")
+    ]
+
+
+FACTS = remember(*SAID)
 
 
 @pytest.mark.parametrize(
@@ -106,6 +110,14 @@ def test_a_question_about_oneself_is_answered_with_what_was_said(asked: str, quo
 )
 def test_any_other_question_is_left_to_the_model(asked: str) -> None:
     assert answer(asked, FACTS) == ""
+
+
+def test_facts_that_lack_the_thing_that_is_asked_for_are_no_answer() -> None:
+    told = remember("I've got two cats, Biscuit and Olive", "I don't drink coffee any more", "I'm from Graz")
+    assert answer("what are my cats called?", told) == ""
+    assert answer("do I eat meat?", told) == ""
+    assert answer("do I drink coffee?", told) == "You told me: “I don't drink coffee any more”"
+    assert answer("where am I from?", told) == "You told me: “I'm from Graz”"
 
 
 def test_a_vietnamese_name_is_asked_for_or_told() -> None:

@@ -24,6 +24,13 @@ TODAY = date(2026, 11, 27)
         ("which colour are we painting the shed?", "we're painting the shed green"),
         ("Thảo làm nghề gì?", "Thảo làm y tá ở bệnh viện"),
         ("mình nói gì về anh Phúc?", "anh Phúc giới thiệu một ông thợ"),
+        ("when is the van coming?", "van is booked for the 27th"),
+        ("when is the essay due?", "deadline for the essay is monday at 5pm"),
+        ("what does Josh study?", "Josh is my best mate, he studies law"),
+        ("which commit broke deep sleep?", "commit 4f9ac21 broke the deep sleep"),
+        ("what did the vicar say?", "the vicar said he'd never been bitten before"),
+        ("what does my boss say every friday?", '"I quit" is what my boss says every friday'),
+        ("má nói gì?", 'má nói "về sớm cho má nhờ"'),
         ("khi nào mình đi bơi?", "thứ 3 thứ 5 đi bơi lúc 6h chiều"),
     ],
 )
@@ -42,6 +49,8 @@ def test_a_question_is_answered_by_a_message_with_its_words_and_its_kind(asked: 
         ("what's the mouse called?", "I found a mouse in the flat"),
         ("con gái bác Thìn tên gì?", "con gái bác Thìn dặn băng thun"),
         ("how old is my mother?", "my mother opens the shop at 5"),
+        ("what did the vicar say?", "the vicar has a budgie"),
+        ("when is the van coming?", "the van was 12 years old, and red"),
         ("how much does a cello cost?", "my cello is 40 years old"),
     ],
 )
@@ -62,6 +71,12 @@ def test_a_message_without_the_answer_is_none(asked: str, said: str) -> None:
         "who are you?",
         "what did I say about it?",
         "tell me a joke",
+        "what do you say?",
+        "what does Python do?",
+        "what does NASA stand for?",
+        "that is the plan, which is a mistake we made",
+        "mình bị đau lưng mấy năm nay rồi",
+        "tháng này ai cũng bệnh",
         "I said about five people will come",
         "we talked about the boiler",
         "I said something about Gerald\nand more",
@@ -76,6 +91,14 @@ def test_two_messages_in_a_row_may_answer_together() -> None:
     assert question is not None
     assert says(question, "my cat Biscuit has been sneezing", "the vet said it's nothing. weighs 5.2 kilo")
     assert not says(question, "my cat Biscuit has been sneezing", "the garage wants 240")
+
+
+def test_what_somebody_said_may_follow_in_the_next_message() -> None:
+    question = sought("what did my husband say?")
+    assert question is not None
+    assert says(question, "my husband is bonkers", 'he said "I give it three weeks"')
+    assert goes_on(question, "my husband is bonkers", 'he said "I give it three weeks"')
+    assert not says(question, "my husband is bonkers", "he is in Norwich")
 
 
 def test_corrections_and_decisions_are_quoted_with_what_they_change() -> None:
