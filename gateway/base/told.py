@@ -27,7 +27,7 @@ CODE = re.compile(
     r"|for\s.*\sin\s.*:|if\s.*:$|\*/|[$/|])"
 )
 _NUMBER = re.compile(
-    r"(?<![\w.,:/+-])(?:[A-Z]-)?[0-9](?:(?: - |[ -])?[0-9]){2,19}#?(?![ -]?[0-9]|\w|[:/%+=°-]|[.,][0-9])"
+    r"(?<![\w.,:/+-])(?:[A-Z]-)?[0-9](?:(?: - |[ -])?[0-9]){2,19}[#*]?(?![ -]?[0-9]|\w|[:/%+=°-]|[.,][0-9])"
 )
 _LONGEST_NUMBER = 8  # digits, unless they stand right behind a word for a password or code
 _HEX = re.compile("[0-9a-fA-F-]{7,}")
@@ -38,7 +38,7 @@ _LETTERED = re.compile(
 )
 # Digits as on a keypad.
 _DIALLED = re.compile(
-    r"[0-9](?:-[0-9]){2,7}#?|[0-9]{3,8}#|[0-9](?: [0-9]){3,7}|[0-9]{1,2}(?: ?- ?[0-9]{1,2}){2,3}"
+    r"[0-9](?:-[0-9]){2,7}#?|[0-9]{3,8}[#*](?!\w)|[0-9](?: [0-9]){3,7}|[0-9]{1,2}(?: ?- ?[0-9]{1,2}){2,3}"
 )
 _IS = re.compile(r"(?:\b(?:is|are|was|be|now|là|thành)|:)\s*$", re.IGNORECASE)
 # A unit, or a plural.

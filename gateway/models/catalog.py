@@ -56,8 +56,8 @@ class FlowDefaults(Struct, frozen=True, forbid_unknown_fields=True):
     summary_prompt_tokens: int = 0
     # Summarize conversations in prompts of their own, for models that do not follow an instruction within a chat.
     summaries_apart: bool = False
-    # Ask the model for facts and task changes beside those that code finds.
-    memory_proposals: bool = True
+    # Ask the model for facts and task changes beside those that code finds. None: by size.
+    memory_proposals: bool | None = None
     # Have the model write summaries of conversations; otherwise extracts stand for all of them.
     memory_summaries: bool = True
     # Facts and tasks in every prompt of a conversation, not only where a message asks for them. None: by size.
@@ -111,6 +111,12 @@ class ResolvedModel(Struct, frozen=True, kw_only=True):
     @property
     def context_setting(self) -> str:
         return f"{self.name_setting.partition('.')[0]}.context"
+
+    @property
+    def memory_proposals(self) -> bool:
+        """:attr:`FlowDefaults.memory_proposals`, or whether the model is no small one, which invent facts."""
+        chosen = self.defaults.memory_proposals
+        return chosen if chosen is not None else not self.small
 
     @property
     def standing_memory(self) -> bool:

@@ -100,7 +100,7 @@ KINDS = (
     (
         re.compile(r"\bhow (?:old|many|much|long|tall)\b|(?<!\w)(?:bao nhiêu|mấy)(?!\w)", re.I),
         re.compile(
-            r"[0-9]|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|twins?|"
+            r"[0-9](?![0-9]*(?:st|nd|rd|th)\b)|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|twins?|"
             r"một|hai|ba|bốn|năm|sáu|bảy|tám|chín|mười)\b",
             re.I,
         ),

@@ -146,8 +146,9 @@ _OBJECT = r"(?: with| off)? (?!from |to |at |in |on |for |about |after |before )
 _WORDINGS: dict[Literal["cancelled", "waiting", "doing", "done"], tuple[str, ...]] = {
     "cancelled": (
         rf"{_WISH}(?:take|strike|remove|delete|erase) (?P<what>.+?) (?:off(?: of)?|from|out of) {_LIST}",
-        r"(?:cancel|drop|scrap|delete|remove|skip|forget|never ?mind|strike|no need to|(?:i|we) (?:don['’]?t|do not|"
-        r"no longer) (?:need|have|want) to|(?:i|we)(?:['’]?ve| have)? (?:cancell?ed|dropped))(?: about)? (?P<what>.+)",
+        r"(?:cancel|drop|scrap|delete|remove|skip|forget|never ?mind|strike|no need to|"
+        r"(?:don['’]?t|do not) bother(?: with| to)?|(?:i|we) (?:don['’]?t|do not|no longer) (?:need|have|want) to|"
+        r"(?:i|we)(?:['’]?ve| have)? (?:cancell?ed|dropped))(?: about)? (?P<what>.+)",
         rf"(?:thôi )?(?:{SUBJECT_VI} )?(?:hủy|huỷ|bỏ|xóa|xoá|thôi khỏi|khỏi|không cần)(?: (?:việc|vụ|chuyện|cái))? "
         r"(?P<what>.+)",
     ),

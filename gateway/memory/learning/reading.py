@@ -79,7 +79,7 @@ async def propose(
 
     Nothing when its output cannot be decoded, or when it is a model whose proposals are worse than none.
     """
-    if not parts.defaults.memory_proposals:
+    if not parts.served.current.memory_proposals:
         return []
     filled = Filled(parts.prompts.get(kind), {"known": known or "(none)", "dialogue": text})
     written, stopped = await parts.model(conversation).write(filled, max_tokens=_MAX_OUTPUT_TOKENS)

@@ -216,7 +216,7 @@ WORDINGS = (
         rf"swollen|dislocated) (?:\w+ )?{values.BODY}))(?: (?:from|since|after|at|right) .*)?",
         rf"{_I} (?:been |got )?diagnosed with {_WHAT}",
         rf"{_VI} bị {values.DISEASE_VI} (?:từ (?:nhỏ|bé|lâu)|bẩm sinh|mãn tính|kinh niên|(?:mấy|nhiều|\d+) năm nay)",
-        rf"{_AM} (?P<what>diabetic|asthmatic|colou?r[- ]?blind|dyslexic|left-handed|"
+        rf"{_AM} (?P<what>diabetic|asthmatic|colou?r[- ]?blind|dyslexic|left[- ]handed|"
         r"hard of hearing|(?:deaf|blind) in (?:one|my left|my right) (?:ear|eye))",
         rf"{_VI}(?: bị)? (?:bệnh )?{values.ILLNESS}(?: (?:mấy|nhiều|từ|lâu|được|type|tuýp|\d+) .*)?",
         several=True,

@@ -270,4 +270,5 @@ def test_a_small_model_is_one_on_other_servers_too(tmp_path: Path, name: str, sm
     upstream = UpstreamSettings(urls=["http://127.0.0.1:1"], model=name)
     assert resolve_model(Settings(data_dir=tmp_path, upstream=upstream)).small == small
     if name == "hearth-demo":
-        assert resolve_model(settings(tmp_path, name)).small
+        model = resolve_model(settings(tmp_path, name))
+        assert model.small and not model.memory_proposals

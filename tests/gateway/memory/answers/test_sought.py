@@ -112,6 +112,15 @@ def test_corrections_and_decisions_are_quoted_with_what_they_change() -> None:
     assert not changes(question, "should the dentist be moved to wednesday?")
 
 
+def test_a_day_is_no_amount() -> None:
+    question = sought("how much is the insurance?")
+    assert question is not None
+    assert says(question, "rang the insurance people, 96 a year")
+    assert not goes_on(
+        question, "rang the insurance people, 96 a year", "council moved it to the 9th, typical"
+    )
+
+
 def test_a_sentence_that_begins_with_a_capital_names_nobody() -> None:
     question = sought("who did I go to pottery with?")
     assert question is not None
