@@ -11,6 +11,7 @@ from itertools import pairwise
 
 import msgspec
 
+from gateway.base.redact import MARK
 from gateway.memory.answers.clock import told_the_time
 from gateway.memory.answers.questions import own_question
 from gateway.memory.answers.sought import ANSWERS, sought
@@ -18,6 +19,7 @@ from gateway.memory.answers.unspoken import UNSPOKEN
 from gateway.memory.learning.statements import CODE, WORD
 from gateway.store.memory.messages import StoredMessage
 
+_ELLIPSIS = "…"
 _RUN = 3  # words
 # A reply is a copy if this share of its runs of words is in later replies or earlier in itself.
 _COPIED = 0.4
@@ -27,7 +29,8 @@ _LEAST = 3  # of these; "You are welcome!" may be said twice
 def without_recited(messages: Sequence[StoredMessage], told: Callable[[str], bool]) -> list[StoredMessage]:
     """The messages without the questions that code has answered, and their answers; and what it has done and ``told``.
 
-    A small model that sees such a reply says itself that something is done.
+    A small model that sees such a reply says itself that something is done. It also speaks of "[redacted]" for the rest
+    of the chat, as of a password or a substance, so an ellipsis stands for it.
     """
     recited: set[int] = set()
     for asked, reply in pairwise(messages):
@@ -37,15 +40,14 @@ def without_recited(messages: Sequence[StoredMessage], told: Callable[[str], boo
         timed = told_the_time(asked.text, reply.text)
         if recites or timed or told(reply.text) or reply.text == UNSPOKEN:
             recited |= {asked.seq, reply.seq}
-    return [_without_aside(message, told) for message in messages if message.seq not in recited]
+    return [_bare(message, told) for message in messages if message.seq not in recited]
 
 
-def _without_aside(message: StoredMessage, told: Callable[[str], bool]) -> StoredMessage:
-    """The message without what was told after a reply."""
+def _bare(message: StoredMessage, told: Callable[[str], bool]) -> StoredMessage:
+    """The message without what was told after a reply and without the marks of secrets."""
     reply, between, aside = message.text.rpartition("\n\n")
-    if message.role != "assistant" or not between or not told(aside):
-        return message
-    return msgspec.structs.replace(message, text=reply)
+    text = reply if message.role == "assistant" and between and told(aside) else message.text
+    return msgspec.structs.replace(message, text=text.replace(MARK, _ELLIPSIS))
 
 
 def since_copies(messages: Sequence[StoredMessage]) -> Sequence[StoredMessage]:

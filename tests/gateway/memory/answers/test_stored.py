@@ -147,3 +147,10 @@ def test_answers_are_in_no_later_prompt() -> None:
     assert [
         message.seq for message in without_recited(messages, lambda reply: reply.startswith("On your list"))
     ] == [0, 1, 6, 7, 8]
+
+
+def test_marks_of_secrets_are_in_no_prompt_of_a_small_model() -> None:
+    """SmolLM2 told of "the breakdown of a redacted password" when it was asked what a catalyst does."""
+    messages = [line(0, "user", "the login is tom and [redacted]"), line(1, "assistant", "Noted.")]
+    shown = without_recited(messages, lambda reply: False)
+    assert [message.text for message in shown] == ["the login is tom and …", "Noted."]
