@@ -126,6 +126,7 @@ _WHICH_ONE = re.compile(
 # "I read a long book" does not say which, "a book about bees" does.
 _SOME = frozenset("a an any many another some other several few more new this that these those".split())  # noqa: SIM905
 _SAYS_WHICH = frozenset({"about", "by", "called", "named", "on"})
+_SAYS_LITTLE = content("my old new own first last current other")  # "my old car" does not say which
 _HOW_OLD = re.compile(r"\bhow old\b", re.I)
 # Questions in plainer words.
 _PLAINER = (
@@ -287,7 +288,7 @@ def told_in(question: OwnQuestion, message: str) -> str:
 def _tells(question: OwnQuestion, clause: str) -> bool:
     """Whether a clause says what is asked for, and not only that there is such a thing, or none."""
     # The letter is the rest of "I'm".
-    about = content(_I_AM.sub("", _BEFORE.sub("", clause), count=1)) - {"m"}
+    about = content(_I_AM.sub("", _BEFORE.sub("", clause), count=1)) - {"m"} - _SAYS_LITTLE
     if not of_kind(question.text, clause) or about <= question.words:
         return False
     if NEGATION.search(clause) and not NEGATION.search(question.text):

@@ -120,6 +120,13 @@ def test_facts_that_lack_the_thing_that_is_asked_for_are_no_answer() -> None:
     assert answer("where am I from?", told) == "You told me: “I'm from Graz”"
 
 
+def test_a_thing_that_is_only_named_is_no_answer() -> None:
+    question = own_question("Which car did I have?")
+    assert question is not None
+    assert told_in(question, "my old car") == ""
+    assert told_in(question, "my old car was a Skoda") == "my old car was a Skoda"
+
+
 def test_a_vietnamese_name_is_asked_for_or_told() -> None:
     for asked in ("mèo của tôi tên gì?", "tên mèo của tôi?", "bạn có biết tên mình không?"):
         assert own_question(asked) is not None
