@@ -76,23 +76,25 @@ class LongChat(Chat):
             await self.database.write(lambda c, told=told: put_fact(c, told))  # type: ignore[misc]
 
 
+@pytest.mark.parametrize(("name", "least", "most_wrong"), [("asked_long", 33, 1), ("asked_typed", 45, 1)])
 async def test_questions_about_what_was_said_in_long_chats_are_answered_rightly_or_not(
-    database: Database,
+    database: Database, name: str, least: int, most_wrong: int
 ) -> None:
-    chats = tomllib.loads((EVAL / "asked_long.toml").read_text(encoding="utf-8"))["chats"]
+    chats = tomllib.loads((EVAL / f"{name}.toml").read_text(encoding="utf-8"))["chats"]
     right, wrong = 0, []
     for number, each in enumerate(chats):
         chat = LongChat(database, name=f"long{number}")
         await database.write(lambda c, made=chat.conversation: add_conversation(c, made))  # type: ignore[misc]
         for text in each["told"]:
+            assert not any(secret in redact(text)[0] for secret in each.get("secrets", ()))
             await chat.tell(text)
         for asked, *words in [*each["asked"], *([line] for line in each["others"])]:
             answer = await chat.ask(asked)
             found = bool(words) and all(word.casefold() in answer.casefold() for word in words)
             right += found
             wrong += [] if found or answer in NOT_FOUND else [f"{asked} {answer}"]
-    assert len(wrong) <= 1, wrong
-    assert right >= 33
+    assert len(wrong) <= most_wrong, wrong
+    assert right >= least
 
 
 async def test_other_lines_are_left_to_the_model(database: Database) -> None:
