@@ -303,7 +303,8 @@ def _fits(state: str, verb: str | None, title: str, said: str) -> bool:
     verb = verb.lower()
     inflected = verb.endswith("ing") if state == "doing" else verb in _PAST or verb.endswith("ed")
     joined = [after for word, after in pairwise(words) if word in ("and", "và")]
-    return verb in _GENERIC or (inflected and stem(_PAST.get(verb, verb)) in (words[0], *joined))
+    bought = verb == "got" and words[0] == "buy"
+    return bought or verb in _GENERIC or (inflected and stem(_PAST.get(verb, verb)) in (words[0], *joined))
 
 
 def _acts(what: str, title: str, verb: str | None) -> bool:
