@@ -50,7 +50,7 @@ async def write_answer(
         return Answer(REFUSAL, [])
     question = journal.question
     checker = AnswerChecker(
-        background.evidence(), question, background.doubtful, terms, not small, background.weights
+        background.evidence(), question, background.doubtful, terms, not small, background.relevance
     )
 
     def show(text: str) -> None:

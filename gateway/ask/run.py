@@ -137,7 +137,11 @@ class QuestionRun:
         ]
         plan = PromptPlan(0, why, 0.0)
         return self._result(
-            [], Background([], "", 0, 0, doubtful=False, weights={}), Answer(known.text, citations), plan, 0
+            [],
+            Background([], "", 0, 0, doubtful=False, relevance=None),
+            Answer(known.text, citations),
+            plan,
+            0,
         )
 
     async def _load(self) -> ModelInfo:

@@ -14,6 +14,7 @@ from gateway.ask.background.rank import Ranked, rank
 from gateway.ask.background.rerank import rerank
 from gateway.ask.checking.evidence import Evidence
 from gateway.ask.checking.quotation import Quotations
+from gateway.ask.checking.relevance import Relevance
 from gateway.ask.generation import Model
 from gateway.ask.journal import Journal
 from gateway.ask.limits import Limits
@@ -62,7 +63,7 @@ class Background(Struct, frozen=True):
     prompt_tokens: int
     tokens: int
     doubtful: bool  # as in Relevance
-    weights: dict[str, float]  # of the question's words among all passages that were compared
+    relevance: Relevance | None  # of all passages that were compared
 
     def evidence(self) -> Evidence:
         """Evidence from the passages shown; for a summary, from the page's own text."""
@@ -156,9 +157,7 @@ class BackgroundBuilder:
                 tokens=count,
             )
             self.journal.pages.append(record)
-        return Background(
-            pages, "\n\n".join(blocks), tokens, sum(counts), relevance.doubtful, relevance.weights
-        )
+        return Background(pages, "\n\n".join(blocks), tokens, sum(counts), relevance.doubtful, relevance)
 
     async def _count(self, pages: Sequence[UsedPage]) -> int:
         """Count the tokens of the answer prompt with these pages."""

@@ -10,7 +10,7 @@ quotation of the pages or by :data:`REFUSAL`, so nothing streamed is ever retrac
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
@@ -19,6 +19,7 @@ from msgspec import Struct
 from gateway.ask.checking.clean import REMOVED, without_links, without_markup
 from gateway.ask.checking.evidence import Backing, Evidence, Support, bare_claim, supporting
 from gateway.ask.checking.quotation import LEAST_POINT, Quotations, Quote, certain
+from gateway.ask.checking.relevance import Relevance
 from gateway.ask.checking.shown import (
     header_of,
     lines_of,
@@ -87,13 +88,13 @@ class AnswerChecker:
         doubtful: bool = False,
         terms: Sequence[str] = (),
         refusals_stand: bool = False,
-        weights: Mapping[str, float] | None = None,
+        among: Relevance | None = None,
     ) -> None:
         self._evidence = evidence
         self._question = question
         self._doubtful = doubtful
         self._refusals_stand = refusals_stand
-        self._relevance = Quotations(question, evidence, terms, weights)
+        self._relevance = Quotations(question, evidence, terms, among)
         found = self._relevance.quotes() if question and not doubtful else []
         self._near = found if all(quote.near for quote in found) else []
         self.quotes = found if all(quote.clear for quote in found) else []

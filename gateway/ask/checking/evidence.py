@@ -18,7 +18,7 @@ from typing import Self
 from msgspec import Struct
 from msgspec.structs import replace
 
-from gateway.ask.text.passages import CELLS, Passage, TextKind, text_units
+from gateway.ask.text.passages import CELLS, Passage, TextKind, opening, text_units
 from gateway.ask.text.regional import as_in_one_region
 from gateway.ask.text.sentences import MARKER
 from gateway.ask.text.words import (
@@ -47,7 +47,7 @@ _QUOTED = re.compile(r'["“]([^"“”\n]+)["”]')
 _PARENTHESES = re.compile(r"\([^()]*\)")
 _CLAUSES = re.compile(r"(?:;|,? \b(?:and|but|while|whereas)\b) ")
 # "A language by Chris Pressey" says that he made it; "described by" says what it says.
-_BY = re.compile(r"(?<!ed)(?<!en)(?<!wn)(?<!de) by (?=[A-Z])")
+_BY = re.compile(r"(?<!ly)(?<!ed)(?<!en)(?<!wn)(?<!de) by (?=[A-Z])")
 _WRITTEN_IN = any_case(r"\bwritten(?= (?:in|as)\b(?! [0-9]))")
 _DIMENSIONS = any_case(r"\b([1-9])-?d\b")
 _INLINE_CODE = re.compile(r"`([^`\n]{3,})`")
@@ -121,7 +121,7 @@ class Evidence(Struct, frozen=True):
     """Passages of numbered pages; ``ordinary`` stems occur in lower case in some of them.
 
     ``titles`` are the stems of each page's title, without a part in parentheses; ``names`` are the titles. ``sections``
-    are the whole texts that the passages are from, by page and section.
+    are the whole texts that the passages are from, by page and section, ``openings`` the first sentences of the pages.
     """
 
     passages: list[EvidencePassage]
@@ -130,6 +130,7 @@ class Evidence(Struct, frozen=True):
     ordinary: frozenset[str]
     urls: dict[int, str]
     sections: dict[tuple[int, int], str]
+    openings: dict[int, str]
 
     @classmethod
     def of(cls, pages: Iterable[tuple[int, Page, Sequence[Passage]]]) -> Self:
@@ -140,9 +141,11 @@ class Evidence(Struct, frozen=True):
         urls: dict[int, str] = {}
         ordinary: set[str] = set()
         sections: dict[tuple[int, int], str] = {}
+        openings: dict[int, str] = {}
         for n, page, parts in pages:
             urls[n] = page.url
             names[n] = page.title
+            openings[n] = opening(each.text for each in page.sections)
             title = page.asked_as or _PARENTHESES.sub("", page.subject)
             titles[n] = meaning(content_words(as_meant(title)))
             for part in parts:
@@ -156,7 +159,7 @@ class Evidence(Struct, frozen=True):
                 passages.append(
                     EvidencePassage(n, index, text, context, own, section.heading, more, part.header)
                 )
-        return cls(passages, titles, names, frozenset(ordinary), urls, sections)
+        return cls(passages, titles, names, frozenset(ordinary), urls, sections, openings)
 
     @property
     def statements(self) -> Iterator[Statement]:

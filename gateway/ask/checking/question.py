@@ -106,6 +106,7 @@ _ORDINALS = {
     )
 }
 # An age says who asks, and is no name: "for my 10 year old daughter".
+_A_BIT = any_case(r"\ba (?:little )?bit\b(?! of\b)")
 _AGE = any_case(r"\b[0-9]{1,3}[ -]years?[ -]old\b")
 _WHICH = any_case(r"\b(?:which|what) (\w+)")
 # Digits and underscores make a token a name: tcp_fin_timeout.
@@ -141,7 +142,7 @@ _ASKING = frozenset(
         show please guy man woman person someone whose
         differ difference same both vs versus between hi hello hey thank thanks
         add now new today currently good purpose people thing something someone mistake per
-        anything everything stuff anymore anyway lot bit want possible able ever maybe really
+        anything everything stuff anymore anyway lot want possible able ever maybe really
         let take get keep
         lâu xa thế nào
         """.split(),  # noqa: SIM905
@@ -154,6 +155,9 @@ class ReadQuestion(Struct, frozen=True):
 
     names: dict[str, str]  # with the words that they are the stems of
     words: frozenset[str]
+    joined: dict[
+        str, frozenset[str]
+    ]  # the stems of two words that pages may write as one: file name, filename
     pairs: frozenset[tuple[str, str]]  # of syllables side by side, in Vietnamese: words of two or more
     kind: Kind | None
     by_person: bool  # it asks for a thing by a person: "which file tells who wrote it"
@@ -179,7 +183,7 @@ class ReadQuestion(Struct, frozen=True):
 
 def read_question(text: str, known: frozenset[str], ordinary: frozenset[str]) -> ReadQuestion:
     """Find names, other words and kind; a word that is not ``known`` may be another one, misspelt."""
-    text = as_meant(_AGE.sub("", text))
+    text = as_meant(_A_BIT.sub("", _AGE.sub("", text)))
     found = features(text, ordinary)
     words: set[str] = set()
     names: dict[str, str] = {}
@@ -210,6 +214,7 @@ def read_question(text: str, known: frozenset[str], ordinary: frozenset[str]) ->
     return ReadQuestion(
         names,
         frozenset(words),
+        _joined(text, known),
         side_by_side(text) if VIETNAMESE.search(text.casefold()) else frozenset(),
         kind,
         kind is None and _RELATIVE_WHO.match(text) is not None,
@@ -232,6 +237,14 @@ def read_question(text: str, known: frozenset[str], ordinary: frozenset[str]) ->
         signs=signs(text),
         ordinals=frozenset(_ORDINALS[word] for word in map(str.casefold, tokens(text)) if word in _ORDINALS),
     )
+
+
+def _joined(text: str, known: frozenset[str]) -> dict[str, frozenset[str]]:
+    """The stems of neighbouring words by the one that pages write for both."""
+    found = {
+        stem(f"{one}{other}"): meaning([stem(one), stem(other)]) for one, other in pairwise(tokens(text))
+    }
+    return {word: both for word, both in found.items() if word in known}
 
 
 def side_by_side(text: str) -> frozenset[tuple[str, str]]:

@@ -11,8 +11,8 @@ from msgspec import Struct
 from gateway.ask.checking.evidence import EvidencePassage, Statement, as_meant, meaning
 from gateway.ask.checking.excerpts import are_code, are_steps, begins_list, is_about, lines_behind, quotable
 from gateway.ask.checking.question import kind_of, side_by_side
-from gateway.ask.checking.relevance import ABOUT_TEXT, LEAST_SHARE, Relevance, is_sentence
-from gateway.ask.text.passages import CELLS, introduces
+from gateway.ask.checking.relevance import LEAST_SHARE, Relevance
+from gateway.ask.text.passages import ABOUT_TEXT, CELLS, introduces, is_sentence
 from gateway.ask.text.words import any_case, asks, content_words
 
 # Weights of a question's word in a sentence, in a heading that is a question, in the sentences beside it, and above it.
@@ -133,7 +133,7 @@ class Quotations(Relevance):
             return sides
         least = _LEAST_CHOSEN * max((quote.score for quote in every), default=0.0)
         best: dict[int, Quote] = {}
-        for quote in sorted(every, key=lambda quote: (quote.clear, quote.score), reverse=True):
+        for quote in sorted(every, key=self._order, reverse=True):
             if quote.score >= least:
                 best.setdefault(quote.n, quote)
         several = [quote for quote in best.values() if quote.complete]
@@ -143,10 +143,15 @@ class Quotations(Relevance):
         chosen = named if self.question.several and len(named) > 1 else list(best.values())[:1]
         return [self._with_context(quote) for quote in chosen]
 
+    def _order(self, quote: Quote) -> tuple[bool, bool, float]:
+        """Clear quotations first, of these such as answer for sure from a page that is named, then by score."""
+        named = self._evidence.titles[quote.n] <= self.question.words
+        return quote.clear, named and quote.sure and quote.complete, quote.score
+
     def _named_leads(self) -> Iterator[Quote]:
         """The beginning of each page that is compared."""
         for index, at, each in self._placed():
-            if each is self._first[each.n] and self._evidence.titles[each.n] in self.compared:
+            if each is self._first.get(each.n) and self._evidence.titles[each.n] in self.compared:
                 quote = self._with_context(self._quote(index, at, at + 1))
                 yield msgspec.structs.replace(quote, lines=[], clear=True, complete=True)
 
@@ -324,7 +329,7 @@ class Quotations(Relevance):
         row, digits = CELLS in text, {word for word in content_words(text) if word.isdigit()}
         signed = self._signed(passage.n, text)
         about_text = ABOUT_TEXT.match(text) is not None
-        begins = statements[start] is self._first[passage.n]
+        begins = statements[start] is self._first.get(passage.n)
         undated = question.kind == "time" and not self.dated(text)
         # What a thing does is told where its page begins, if that has all words: "What does the red eye filter do?"
         told = titled and question.defines and every_word
@@ -371,6 +376,8 @@ class Quotations(Relevance):
         above = passage.context.union(*(each.context for each in said_here))
         fitting = has_kind and not other_row
         sure = (fitting or (question.kind is not None and not other_row)) and not alone
+        # "When was the bell of Elmstead stolen?": names and a year do not tell that it was stolen.
+        sure = sure and (question.kind is None or not sought or bool(said))
         sure = sure and self._is_sure(
             passage, own.union(*(each.words for each in lines)), above, has_kind, lone
         )
@@ -386,6 +393,7 @@ class Quotations(Relevance):
             signed or (has_kind and fits and not question.words - self._shared(question.words, every)),
             has_kind
             and not other
+            and (question.several or question.names.keys() <= self._shared(question.words, every | title))
             and bool(self._shared(question.words - title, own | beside))
             and len(self._shared(question.words, every)) >= _LEAST_NEAR * len(question.words),
             sure,

@@ -10,12 +10,12 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Sequence, Set
 
 import msgspec
 
 from gateway.ask.checking.evidence import SAME_AS, Evidence, EvidencePassage, Statement, as_meant, meaning
-from gateway.ask.checking.question import read_question, same_word, translated
+from gateway.ask.checking.question import ReadQuestion, read_question, same_word, translated
 from gateway.ask.text.passages import CELLS
 from gateway.ask.text.synonyms import PAID_FOR, measured, synonymous
 from gateway.ask.text.wording import row_signs
@@ -32,11 +32,12 @@ _NEAR = 3  # words between a number and what it counts
 # A person is named in two words, before a verb, after "by", or in a table's cell.
 _PERSON = re.compile(
     r"\b[A-Z][\w'’-]+ (?:[A-Z]\.? ?|(?:de|da|di|la|le|van|von|der|den) )*[A-Z]\w"
-    r"|\b[A-Z]\w+,? (?:\w+ed|wrote|made|built|won)\b|\b(?:by|after)\s|[A-Z]\. ?[A-Z]\w| \| |\w: "
+    r"|\b[A-Z]\w+,? (?:\w+ed|wrote|made|built|won)\b|\b(?:by|after)\s(?:[a-z]+\s){0,3}[A-Z]|[A-Z]\. ?[A-Z]\w| \| |\w: "
 )
 _YEAR = re.compile(
     r"(?<![0-9])(?:1[0-9]|20)[0-9]{2}(?![0-9])|\b(?:AD|BCE?|CE) [0-9]{1,4}\b|\b[0-9]{1,5} ?(?:AD|BCE?|CE)\b"
 )
+_DAY = re.compile(r"(?<![0-9])[0-9]{4}-[0-9]{2}-[0-9]{2}(?![0-9])")  # no number of something
 _NUMBER = any_case(
     r"(?<![^\W\d_])[0-9]|\b(?:zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|"
     r"twenty|thirty|fou?rty|fifty|sixty|seventy|eighty|ninety|dozen|hundred|thousand|million|[0-9]+(?:st|nd|rd|th)|"
@@ -66,14 +67,6 @@ _VERBS = frozenset(SAME_AS.values())
 DEFINED = re.compile(
     r"(.{2,80}?)(?: (?:is|are|was|were|means?|refers? to|stands? for|denotes?)\b|: | [-–—] )"
 )
-# A sentence about the text says nothing about its subject.
-ABOUT_TEXT = any_case(
-    r"(?:in )?(?:this|the (?:next|following|above|previous)|these|here) "
-    r"(?:chapters?|sections?|pages?|documents?|manual|guide|tutorial|appendix|articles?|tables?|figures?|part|"
-    r"is a list)\b"
-)
-_SENTENCE_END = re.compile(r"[.?!…:。][\"'”’)\]]*\s*\Z")
-_CAPTION = any_case(r"(?:figure|fig\.|table|example|listing) [0-9]")
 _PRICE = any_case(rf"[$€£¥]|\bfree(?: of charge)?\b|\bgratis\b|{PAID_FOR}")
 _UTMOST = any_case(
     r"\b(?:most|least|best|worst|only|first|last|top|max\w*|min\w*|mostly|usually|than|more|less|\w{2,}est)\b"
@@ -90,17 +83,12 @@ _WORD = re.compile(r"[^\W_][\w'’-]*")
 _NEAR_NAME = 4  # words between what bears a name and the name
 
 
-def is_sentence(text: str) -> bool:
-    """Whether a line of prose is a whole sentence: no caption, and no heading in bold."""
-    return _SENTENCE_END.search(text) is not None and _CAPTION.match(text) is None
-
-
 class Relevance:
     """Compares a question with the passages of numbered pages.
 
     ``hopeless`` if no passage has the names, or without names enough of the words: no model can answer from these.
     ``doubtful`` if every passage that has the names lacks the other words: an answer must have one of them.
-    ``weights`` are those of the question's words among more passages than these.
+    ``among`` is the same question compared with more passages: its reading and the weights of its words hold here, too.
     """
 
     def __init__(
@@ -108,13 +96,15 @@ class Relevance:
         text: str,
         evidence: Evidence,
         terms: Sequence[str] = (),
-        weights: Mapping[str, float] | None = None,
+        among: Relevance | None = None,
     ) -> None:
         self._evidence = evidence
         self._every = [each.words | each.context for each in evidence.passages]
         known = frozenset[str]().union(*self._every)
-        self.question = read_question(text, known, evidence.ordinary)
-        if terms and not self.question.native:
+        self.question: ReadQuestion = (
+            among.question if among else read_question(text, known, evidence.ordinary)
+        )
+        if terms and not self.question.native and among is None:
             self.question = translated(
                 self.question, read_question(" ".join(terms), known, frozenset()), known
             )
@@ -124,6 +114,7 @@ class Relevance:
         for word in known:
             asked = {each for each in other if synonymous(word, each)}
             asked |= {each for each in self.question.words if same_word(word, each)}
+            asked |= self.question.joined.get(word, frozenset())
             if asked:
                 self._asked_as[word] = asked
         if self.question.kind == "person" and self.question.words in evidence.titles.values():
@@ -135,18 +126,11 @@ class Relevance:
         self._leads: dict[int, EvidencePassage] = {}
         for each in evidence.passages:
             self._leads.setdefault(each.n, each)
-        prose = sorted(
-            evidence.statements,
-            key=lambda each: (
-                each.kind != "prose",
-                not is_sentence(each.text),
-                ABOUT_TEXT.match(each.text) is not None,
-            ),
-        )
         self._section_words: dict[tuple[int, int], frozenset[str]] = {}
-        self._first: dict[int, Statement] = {}  # of each page: of prose, where it has any
-        for statement in prose:
-            self._first.setdefault(statement.n, statement)
+        self._first: dict[int, Statement] = {}  # of each page whose beginning is among the passages
+        for statement in evidence.statements:
+            if statement.text == evidence.openings[statement.n]:
+                self._first.setdefault(statement.n, statement)
         sections: dict[tuple[int, int], int] = {}  # the first passage of each
         for index, each in enumerate(evidence.passages):
             sections.setdefault((each.n, each.section), index)
@@ -163,8 +147,8 @@ class Relevance:
         self._unknown_signs = {
             sign for sign in self.question.signs if not any(sign in each.text for each in evidence.passages)
         }
-        self._known = self._shared(self.question.words, known)
-        self.weights = self._weighed(weights or {})
+        self._known: frozenset[str] = among._known if among else self._shared(self.question.words, known)
+        self.weights: dict[str, float] = among.weights if among else self._weighed()
         self._mean = sum(self.weights.values()) / max(1, len(self.weights)) or 1.0
         self._shares = [
             self._share(each, every) for each, every in zip(evidence.passages, self._every, strict=True)
@@ -193,14 +177,12 @@ class Relevance:
             titles if self.question.compares and len(titles) > 1 and self.question.words <= every else set()
         )
 
-    def _weighed(self, known: Mapping[str, float]) -> dict[str, float]:
+    def _weighed(self) -> dict[str, float]:
         """The words of the question, with less weight if more passages have them."""
         holding = Counter(word for every in self._every for word in self._shared(self.question.words, every))
         size = len(self._every)
         return {
-            word: known[word]
-            if word in known
-            else math.log(1.0 + (size - holding[word] + 0.5) / (holding[word] + 0.5))
+            word: math.log(1.0 + (size - holding[word] + 0.5) / (holding[word] + 0.5))
             * (_VERB_SHARE if word in _PLAIN_VERBS and len(self.question.words) > 1 else 1.0)
             for word in self.question.words
         }
@@ -220,7 +202,7 @@ class Relevance:
         sought = self._sought(passage.n)
         if title in self.compared:
             return 1.0  # the other page has the other words
-        shared = self._shared(question.words & (question.names.keys() | title), every)
+        shared = self._shared(question.words & (question.names.keys() | title), every) - _PLAIN_VERBS
         # Where no page has the word that tells most, a word that is in too many says nothing: "the toaster language".
         least = 0.0 if question.words <= self._known or not question.native else _LEAST_ABOUT * self._mean
         about = title <= question.words or any(self.weights[word] >= least for word in shared)
@@ -316,6 +298,7 @@ class Relevance:
             case "number" if self.question.percent:
                 return _PART.search(text) is not None
             case "number":
+                text = _DAY.sub("", text)
                 if not self.question.counts:
                     return _NUMBER.search(text) is not None
                 digits = {word for word in content_words(text) if word.isdigit()}
@@ -354,4 +337,6 @@ class Relevance:
         """Whether a text about page ``n`` has a name of the question, and a word that is asked for beside it."""
         said = meaning(content_words(text))
         named = not self.question.names or self.question.names.keys() & (said | self._evidence.titles[n])
-        return bool(named) and any(same_word(word, each) for word in said for each in self._sought(n))
+        sought = self._sought(n)
+        sought = sought - {self.question.which} or sought  # "Planet Sinclair" tells no planet with moons
+        return bool(named) and any(same_word(word, each) for word in said for each in sought)

@@ -7,7 +7,7 @@ stays whole unless it is long. Code, tables and lists keep their white space.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, groupby, takewhile
 from typing import Literal
 
@@ -15,6 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from gateway.ask.text.sentences import sentences
+from gateway.ask.text.words import any_case
 
 # A sentence or line is cut inside only if it exceeds the passage size by this factor.
 _LONGEST = 3
@@ -31,6 +32,15 @@ CELLS = " | "
 _SHORT_SENTENCE = re.compile(r"[^\W\d_][\w\s,'’-]*[.!?:]")
 # The first row of a table with this many columns is its header, never a statement of its own.
 _COLUMNS_WITH_HEADER = 3
+
+# A sentence about the text says nothing about its subject.
+ABOUT_TEXT = any_case(
+    r"(?:in )?(?:this|the (?:next|following|above|previous)|these|here) "
+    r"(?:chapters?|sections?|pages?|documents?|manual|guide|tutorial|appendix|articles?|tables?|figures?|part|"
+    r"is a list)\b"
+)
+_SENTENCE_END = re.compile(r"[.?!…:。][\"'”’)\]]*\s*\Z")
+_CAPTION = any_case(r"(?:figure|fig\.|table|example|listing) [0-9]")
 
 TextKind = Literal["prose", "list", "table", "code"]
 
@@ -128,6 +138,33 @@ def text_units(text: str) -> list[TextUnit]:
             units.append(TextUnit(line, _line_kind(line), gap, new))
         gap, new = 1, False
     return units
+
+
+def is_sentence(text: str) -> bool:
+    """Whether a line of prose is a whole sentence: no caption, and no heading in bold."""
+    return _SENTENCE_END.search(text) is not None and _CAPTION.match(text) is None
+
+
+def opening(texts: Iterable[str]) -> str:
+    """The sentence that tells what a page is about, by the texts of its sections; else its first line, or "".
+
+    Captions and sentences about the text do not tell it. Of a page without prose it may be an item of a list.
+    """
+    units: list[TextUnit] = []
+    for text in texts:
+        units += text_units(text)
+        if any(_tells(unit) for unit in units if unit.kind == "prose"):
+            break
+    first = min(
+        units,
+        key=lambda unit: (unit.kind not in ("prose", "list"), not _tells(unit), unit.kind != "prose"),
+        default=None,
+    )
+    return first.text if first else ""
+
+
+def _tells(unit: TextUnit) -> bool:
+    return is_sentence(unit.text) and ABOUT_TEXT.match(unit.text) is None
 
 
 def _is_prose(line: str, alone: bool) -> bool:

@@ -14,7 +14,9 @@ MARKER = re.compile(r"\[[ \t]*[0-9]+(?:[ \t]*,[ \t]*[0-9]+)*[ \t]*\]")
 # The look-behind and the possessive quantifier try a run of punctuation once, so its cost is linear.
 _END = re.compile(r"(?<![.!?…])[.!?…]++[\"'”’)»*_`]*(?:[ \t]*" + MARKER.pattern + r")*(?=\s|\Z)")
 _UNFINISHED_MARKER = re.compile(r"[ \t]*(?:\[[ \t0-9,]*)?\Z")
-_ABBREVIATION = any_case(r"(?:^|[\s(\"'])(?:e\.g|i\.e|cf|vs|approx|ca|Dr|Mr|Mrs|Ms|St|al|pp|Ph\.D)\Z")
+_ABBREVIATION = any_case(
+    r"(?:^|[\s(\"'])(?:e\.g|i\.e|cf|vs|approx|ca|esp|orig|poss|prob|usu|abbrev|Dr|Mr|Mrs|Ms|St|al|pp|Ph\.D)\Z"
+)
 # "C. Pressey", "by C. Pressey", "John C. Reynolds" or "P.P. Chen", but not "written in C."
 _INITIAL = re.compile(r"(?:^|\b(?:by|and|of|with|after)[ \t]|&[ \t]|[A-Z][\w.'-]*[ \t]|[A-Z]\.)[A-Z]\Z")
 _ITEM_NUMBER = re.compile(r"[0-9]{1,3}")  # "1. First" is one sentence

@@ -20,6 +20,13 @@ _SHORT_FORMS = {
     "plz": "please",
     "thx": "thanks",
     "abt": "about",
+    **dict.fromkeys(("waht", "whta", "wat", "hwat"), "what"),
+    **dict.fromkeys(("wich", "whcih", "whitch", "wihch"), "which"),
+    **dict.fromkeys(("wehn", "whne"), "when"),
+    **dict.fromkeys(("hwo",), "how"),
+    **dict.fromkeys(("differnce", "diffrence", "diference", "differance", "diffrance"), "difference"),
+    **dict.fromkeys(("betwen", "beetween", "bewteen"), "between"),
+    **dict.fromkeys(("deos",), "does"),
     "u": "you",
     "ur": "your",
 }

@@ -20,7 +20,7 @@ def any_case(pattern: str) -> re.Pattern[str]:
 # A version or decimal, letters and digits, joined by underscores as in ``FILL_PIT``, a run of symbols
 # as in ``><>``, or a symbol by itself.
 _TOKEN = re.compile(
-    r"(?<![\w.])[0-9]+\.[0-9]+(?![\w]|\.[0-9])|"
+    r"(?<![\w.])[0-9]+(?:\.[0-9]+)+(?![\w]|\.[0-9])|"
     r"[^\W_]+(?:_+[^\W_]+)*(?:['’][^\W\d_]+)?|[^\w\s]{2,}|(?<![^\s\"'`(])[^\w\s|](?![^\s\"'`),.?])"
 )
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")

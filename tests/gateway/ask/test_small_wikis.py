@@ -296,7 +296,7 @@ def test_words_weigh_as_they_do_among_all_passages() -> None:
     few = page("Coastal regatta", REGATTA.sections[0].text.rpartition("\n\n")[2])
     evidence = relevance(question, few)._evidence
     assert Quotations(question, evidence).weights["sprint"] < among_all.weights["sprint"]
-    assert Quotations(question, evidence, (), among_all.weights).weights == among_all.weights
+    assert Quotations(question, evidence, (), among_all).weights == among_all.weights
 
 
 def test_a_sentence_in_the_middle_of_a_section_may_begin_with_they() -> None:

@@ -1,0 +1,152 @@
+"""Questions on pages of dictionaries, rule books and manuals: what is a name, a number, a beginning, a near miss."""
+
+from __future__ import annotations
+
+import pytest
+
+from gateway.ask.checking.citations import AnswerChecker
+from gateway.ask.checking.quotation import Quotations
+from gateway.ask.text.passages import opening
+from gateway.ask.text.sentences import sentences
+from gateway.ask.text.wording import written_out
+from gateway.ask.text.words import tokens
+from gateway.wiki.source import Page
+from tests.gateway.ask.checking.test_relevance import LAMP, SALT, relevance
+from tests.gateway.ask.helpers import page
+
+HARP = page("Harp", "Written by Ada Quill", ("Rules", "Cards on the Bench are built down by turning colour."))
+GRUNGE = page(
+    "grunge",
+    "/gruhnj/\n\n[very common; from grungy]\n\n1. n. A sticky substance.\n2. n. Code that nobody can reach.",
+)
+BARLEY = page("Barley", "[Elm Works, after 2000: orig. from a play.] Barley is a game of two players.")
+PRINTING = page(
+    "Printing", "Since the 2.4.0 release, Orrery prints by itself.", ("Paper", "Orrery needs paper.")
+)
+LINES = page("How to Draw Straight Lines", "This is based on a text by Jo Bell. Any tool will do.")
+PENCIL = page(
+    "Pencil",
+    "The pencil has a hard edge.\n\nTo draw straight lines with the pencil, click with the shift key held down.",
+)
+MASK = page("Toggle QuickMask", "It paints a selection.", ("Keys", "The default shortcut is Shift+Q."))
+USING = page("Using Exposure", "Add a stop of exposure to use the sky.")
+STRIPES = page("Early Days", "Stripes was a costly toolkit, so most could not have it.")
+
+
+def said(found: Quotations) -> str:
+    return " ".join(
+        text for quote in found.quotes() for text in (*quote.statements, *(x.text for x in quote.lines))
+    )
+
+
+def answers(found: Quotations) -> bool:
+    return not found.hopeless and not found.doubtful and all(quote.clear for quote in found.quotes())
+
+
+def test_a_colour_behind_by_is_no_person() -> None:
+    assert said(relevance("who wrote harp", HARP)) == "Written by Ada Quill"
+
+
+def test_a_page_of_senses_begins_with_the_first() -> None:
+    assert said(relevance("grunge", GRUNGE)).split("\n")[0].startswith("1. n. A sticky substance.")
+    assert opening(["", "/gruhnj/\n\n[from grungy]", "- One sense.\n- Another."]) == "- One sense."
+    assert (
+        opening(["Figure 1. A harp.\n\nThis page describes it.\n\nEvery harp has many strings."])
+        == "Every harp has many strings."
+    )
+    assert opening([]) == ""
+
+
+def test_a_sentence_in_the_middle_of_a_page_does_not_begin_it() -> None:
+    """Few passages fit a prompt: the first one there is not the first of its page."""
+    whole = page(
+        "Modes", "A mode is a state. " + "It lasts long. " * 30 + "\n\nSee reed modes and yoyo modes."
+    )
+    part = page("Yoyo modes", "A yoyo mode goes up and down.")
+    found = relevance("What are yoyo modes?", whole, part)
+    last = [passage for passage in found._evidence.passages if passage.n == 1][-1]
+    assert found._first[1].text == "A mode is a state."
+    assert all(statement is not found._first[1] for statement in last.statements)
+
+
+def test_a_question_is_read_the_same_with_fewer_passages() -> None:
+    question = "Which modes does the Lamp of Oldwick have?"
+    among_all = relevance(question, LAMP, SALT)
+    few = relevance(question, SALT)
+    checker = AnswerChecker(few._evidence, question, among=among_all)
+    assert checker._relevance.question is among_all.question
+    assert checker._relevance.weights == among_all.weights
+
+
+@pytest.mark.parametrize(
+    ("question", "pages", "answered"),
+    [
+        ("when will orrery 4 be released", [PRINTING], False),
+        ("when was barley forbidden at Elm", [BARLEY], False),
+        ("when was Elm founded", [page("Elm", "Elm was founded in 2000 by Jo.")], True),
+        ("why did they stop using stripes", [STRIPES, USING], False),
+        ("shortcut for quick mask", [MASK], True),
+    ],
+)
+def test_near_misses(question: str, pages: list[Page], answered: bool) -> None:
+    assert answers(relevance(question, *pages, LAMP)) == answered
+
+
+def test_a_sentence_with_all_words_goes_before_a_title_that_asks_about_the_same() -> None:
+    found = relevance("how do i draw a straight line with the pencil", LINES, PENCIL)
+    by_score = max(found._candidates(), key=lambda quote: quote.score)
+    assert (by_score.n, max(found._candidates(), key=found._order).n) == (1, 2)
+
+
+def test_a_page_that_the_question_names_goes_before_another_with_all_words() -> None:
+    named = page("Scheme-to-C", "The Scheme-to-C compiler was written by Joel Ash.")
+    other = page("Hobbit", "A Scheme to C compiler by Tanel Oak.")
+    assert said(relevance("Who wrote the Scheme-to-C compiler?", named, other)).startswith(
+        "The Scheme-to-C compiler was"
+    )
+
+
+def test_a_day_is_no_number_of_things() -> None:
+    found = relevance("How many strings does the harp have?", page("Harp", "Last updated: 1997-11-23"))
+    assert not found.has_kind("Last updated: 1997-11-23", 1)
+    assert found.has_kind("It has 47 strings since 1997-11-23.", 1)
+
+
+def test_bits_are_counted_and_a_bit_is_none() -> None:
+    assert relevance("how many bits in a nibble", LAMP).question.words == {"bit", "nibbl"}
+    assert "bit" not in relevance("is it a bit cold", LAMP).question.words
+
+
+def test_what_is_asked_for_is_not_taken_up_by_its_kind() -> None:
+    moons = page("Planet", "Planet Sorrel is a magazine.")
+    assert not relevance("Which planet has the most moons?", moons).takes_up("Planet Sorrel.", 1)
+    assert relevance("Which planet has the most moons?", moons).takes_up("Sorrel has moons.", 1)
+
+
+def test_the_page_of_another_name_does_not_stand_in() -> None:
+    other = page("Maker", "The code maker needs two memories, one for code.")
+    found = relevance("How much memory does the BEG code maker need?", other, page("BEG", "BEG is a maker."))
+    assert not any(quote.near for quote in found._candidates() if quote.n == 1)
+    same = relevance("How much memory does the code maker need?", other, page("BEG", "BEG is a maker."))
+    assert any(quote.near for quote in same._candidates() if quote.n == 1)
+
+
+def test_versions_are_one_word() -> None:
+    assert tokens("2.4.0 and 1.1, not 3.") == ["2.4.0", "and", "1.1", "not", "3"]
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("waht does it mean", "what does it mean"),
+        ("harp vs lyre whats the differnce", "harp vs lyre what is the difference"),
+        ("Wich harp is old?", "which harp is old?"),
+        ("What is WAT?", "What is WAT?"),
+    ],
+)
+def test_misspelt_words_that_ask(typed: str, meant: str) -> None:
+    assert written_out(typed) == meant
+
+
+def test_abbreviations_of_dictionaries_do_not_end_a_sentence() -> None:
+    assert len(sentences("[MIT, after 2000: orig. prob. from a play.] It is a game, esp. Of two.")) == 1
