@@ -106,6 +106,7 @@ _ORDINALS = {
     )
 }
 # An age says who asks, and is no name: "for my 10 year old daughter".
+_PRONOUN = any_case(r"\b(it|this|that|he|she|him|her|they|them|those|these)\W*\Z")
 _A_BIT = any_case(r"\ba (?:little )?bit\b(?! of\b)")
 _AGE = any_case(r"\b[0-9]{1,3}[ -]years?[ -]old\b")
 _WHICH = any_case(r"\b(?:which|what) (\w+)")
@@ -160,6 +161,7 @@ class ReadQuestion(Struct, frozen=True):
     ]  # the stems of two words that pages may write as one: file name, filename
     pairs: frozenset[tuple[str, str]]  # of syllables side by side, in Vietnamese: words of two or more
     kind: Kind | None
+    refers: str  # the pronoun of a question that may be about what was said before, or ""
     by_person: bool  # it asks for a thing by a person: "which file tells who wrote it"
     native: bool  # it is in English or in the pages' language
     counts: str  # the stem of what it asks the number of, or ""
@@ -217,6 +219,7 @@ def read_question(text: str, known: frozenset[str], ordinary: frozenset[str]) ->
         _joined(text, known),
         side_by_side(text) if VIETNAMESE.search(text.casefold()) else frozenset(),
         kind,
+        found_pronoun[1] if (found_pronoun := _PRONOUN.search(text)) else "",
         kind is None and _RELATIVE_WHO.match(text) is not None,
         native,
         counts,

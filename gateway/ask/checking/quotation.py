@@ -110,7 +110,7 @@ class Quotations(Relevance):
     @cached_property
     def _best_is_sure(self) -> bool:
         """Whether the best sentences answer whatever their passage lacks, unless a sign is asked about."""
-        if self.question.signs and self.question.signs == self._unknown_signs:
+        if self._vague or (self.question.signs and self.question.signs == self._unknown_signs):
             return False
         best = max(self._every_candidate, key=lambda quote: quote.score, default=None)
         return best is not None and best.sure

@@ -155,8 +155,15 @@ class Relevance:
         ]
 
     @property
+    def _vague(self) -> bool:
+        """Whether a question is about what was said before, which nothing here knows: "And who made it?"."""
+        return bool(self.question.refers) and self.question.words <= _VERBS | _PLAIN_VERBS
+
+    @property
     def hopeless(self) -> str:
         """Why no passage can answer; empty if one may."""
+        if self._vague:
+            return f"the question does not say what `{self.question.refers}` is"
         if any(share is not None for share in self._shares):
             return ""
         known = self._shared(self.question.names.keys(), frozenset[str]().union(*self._every))
@@ -304,6 +311,8 @@ class Relevance:
                 digits = {word for word in content_words(text) if word.isdigit()}
                 if CELLS not in text and digits and self.counted(digits, text):
                     return True  # "2000 guests" are no year
+                if digits and self.question.words == {self.question.counts}:
+                    return False  # "How many games are there?": another number in a game is none of games
                 return _NUMBER.search(_YEAR.sub("", text)) is not None or _NONE.search(text) is not None
             case "name":
                 return self._tells_name(text, n)

@@ -41,7 +41,14 @@ _GREETING = (
 _TO_WHOM = r"there|all|everyone|everybody|bot|hearth|you|so much|very much|a lot|again|bạn|nhé|ạ|nhiều"
 _ABOUT_ITSELF = (
     r"help|help me|(?:who|what) are you|what is this|what can (?:you|i) (?:do|ask)(?: you| here)?"
-    r"|what do you (?:do|know)|how does this work|how do i use (?:this|you)|how are you(?: doing)?(?: today)?"
+    r"|what can (?:you|i) (?:answer|tell me|help(?: me)? with|ask you(?: about)?|ask about|find(?: here)?)"
+    r"|what (?:is|are|does) (?:this|the) (?:wiki|site|website|database)(?: all)?(?: about| for| know| cover)?"
+    r"|(?:what|which) (?:topics|subjects|questions|things)"
+    r" (?:do|can|could) you (?:know|cover|answer|have)(?: about)?"
+    r"|how (?:big is (?:this|the) wiki|many (?:pages?|articles?|entries|topics)"
+    r" (?:do you (?:have|know)|are (?:there )?in (?:this|the) wiki|does (?:this|the) wiki have))"
+    r"|what do you (?:do|know(?: about)?)|how does this work"
+    r"|how do i use (?:this|you)|how are you(?: doing)?(?: today)?"
     r"|bạn là ai|bạn làm được gì|giúp tôi"
 )
 _ASKS_NOTHING = any_case(

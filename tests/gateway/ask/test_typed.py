@@ -182,6 +182,10 @@ def test_any_text_can_be_written_out(text: str) -> None:
         "help",
         "xin chào bạn",
         "OK, thank you",
+        "what can you answer?",
+        "what is this wiki about",
+        "how many pages do you have?",
+        "Which topics do you know about",
     ],
 )
 def test_messages_that_ask_nothing(text: str) -> None:
@@ -196,6 +200,8 @@ def test_messages_that_ask_nothing(text: str) -> None:
         "What is this language?",
         "who are you calling",
         "hello world",
+        "how many pages does the atlas have",
+        "what is the wiki syntax about",
     ],
 )
 def test_messages_that_ask_something(text: str) -> None:

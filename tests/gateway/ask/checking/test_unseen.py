@@ -86,6 +86,10 @@ def test_a_question_is_read_the_same_with_fewer_passages() -> None:
         ("when was Elm founded", [page("Elm", "Elm was founded in 2000 by Jo.")], True),
         ("why did they stop using stripes", [STRIPES, USING], False),
         ("shortcut for quick mask", [MASK], True),
+        ("and who made it?", [HARP], False),
+        ("and who wrote harp?", [HARP], True),
+        ("how many games are there", [BARLEY, page("Canasta", "The game has one deck.")], False),
+        ("how many games are there", [page("Games", "There are twenty games in the box.")], True),
     ],
 )
 def test_near_misses(question: str, pages: list[Page], answered: bool) -> None:
