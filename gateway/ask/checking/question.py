@@ -89,6 +89,7 @@ _HOW_TO = any_case(
 _DEFINES = any_case(r"\W*(?:what|who)(?:['’]s| (?:is|are|was|were|does)\b)")
 _HOW_MANY = any_case(r"\b(?:how many|bao nhiêu|mấy) (\w+)")
 _PERCENT = any_case(r"%|\bper ?cent(?:age)?\b|\bphần trăm\b")
+_EXTENT = any_case(r"\bhow (?:long|far|tall|high|heavy|wide|deep)\b")
 _PRICE = any_case(
     r"\b(?:how much|what (?:do|does|did|would|is|are)(?: the)?)\b.*\b(costs?|pay|paid|charges?|price|fee)s?\b"
     r"|\bhow much (?:(?:is|are|was|were) (?:it|an?|one|the)\b(?! (?:max|min|limit))|money\b)"
@@ -166,6 +167,7 @@ class ReadQuestion(Struct, frozen=True):
     native: bool  # it is in English or in the pages' language
     counts: str  # the stem of what it asks the number of, or ""
     percent: bool
+    extent: bool  # it asks how long, far, high or heavy something is
     price: frozenset[str]  # the stem of the word that asks for one
     current: bool  # it asks how things are now
     utmost: bool  # it asks for the most or the best, not for the best way
@@ -224,6 +226,7 @@ def read_question(text: str, known: frozenset[str], ordinary: frozenset[str]) ->
         native,
         counts,
         kind == "number" and _PERCENT.search(text) is not None,
+        kind == "number" and _EXTENT.search(text) is not None,
         frozenset(meaning([stem(price[1] or "cost")])) if (price := _PRICE.search(text)) else frozenset(),
         _CURRENT.search(text) is not None,
         _UTMOST.search(text) is not None and not how_to,

@@ -37,7 +37,7 @@ _TELLING = 30  # characters that tell one passage of a section from another
 # What makes a sentence sure to answer: the share of the question's weight that it has with what stands above it, and
 # its own words, up to five; a thing of another kind, and names that its section does not have, count against it.
 # Fitted by logistic regression over questions to encyclopedia articles and to the wikis of docs/evaluation.md.
-_SURE, _SURE_WORD, _SURE_WORDS, _SURE_KIND, _SURE_NAMES = 0.84, 0.12, 5, 0.52, 0.67
+_SURE, _SURE_WORD, _SURE_WORDS, _SURE_KIND, _SURE_NAMES, _SURE_WHICH = 0.84, 0.12, 5, 0.52, 0.67, 0.3
 _LONE = 0.5  # of a syllable that a text has without the ones beside it in the question
 _SHORT = 4  # words of a question that needs nearly all of them
 _MOST_LISTED = 5  # pages that answer a question for several
@@ -145,7 +145,7 @@ class Quotations(Relevance):
 
     def _order(self, quote: Quote) -> tuple[bool, bool, float]:
         """Clear quotations first, of these such as answer for sure from a page that is named, then by score."""
-        named = self._evidence.titles[quote.n] <= self.question.words
+        named = self._evidence.titles[quote.n] <= self.question.words and not self.question.why
         return quote.clear, named and quote.sure and quote.complete, quote.score
 
     def _named_leads(self) -> Iterator[Quote]:
@@ -287,7 +287,7 @@ class Quotations(Relevance):
         more = (
             weight + _SURE_WORD * min(_SURE_WORDS, len(self._shared(words, own)) - _LONE * len(lone)) - _SURE
         )
-        more -= _SURE_KIND * (not has_kind)
+        more -= _SURE_KIND * (not has_kind) + _SURE_WHICH * (self.question.which in words - self._known)
         if more < 0.0 or names <= has:
             return more >= 0.0
         lacks = names - self._shared(names, self._around(passage))

@@ -19,7 +19,15 @@ from gateway.ask.checking.question import ReadQuestion, read_question, same_word
 from gateway.ask.text.passages import CELLS
 from gateway.ask.text.synonyms import PAID_FOR, measured, synonymous
 from gateway.ask.text.wording import row_signs
-from gateway.ask.text.words import any_case, asks_more, asks_the_same, common_stems, content_words, features
+from gateway.ask.text.words import (
+    any_case,
+    asks_more,
+    asks_the_same,
+    common_stems,
+    content_words,
+    features,
+    is_stop_word,
+)
 from gateway.base.stems import stem
 
 # The share of its words that a question must have in a passage, beside names and title; where the title is not in the
@@ -60,6 +68,8 @@ _CLAUSE_OF_TIME = any_case(
 _PLAIN_VERBS = frozenset(map(stem, "use used need have do make made come put see want help happen".split()))  # noqa: SIM905
 _VERB_SHARE = 0.3
 _NONE = any_case(r"\b(?:infinite(?:ly)?|unlimited|single|no|none|both|vô hạn|duy nhất|chỉ (?:có )?một)\b")
+# What stands behind a number that says how long or how far: the unit, not "3600 and 3800".
+_UNIT = re.compile(r"[0-9]*(?:[.,][0-9]+)*(?:st|nd|rd|th)?[ \u00a0-]?([^\W\d_]+|[%°\"″′])")
 _PART = any_case(
     r"%|\bper ?cent\b|\b(?:half|thirds?|quarters?|fifths?|tenths?)\b|\bphần (?:trăm|hai|ba|tư|năm|mười)\b|\bnửa\b"
 )
@@ -306,6 +316,9 @@ class Relevance:
                 return _PART.search(text) is not None
             case "number":
                 text = _DAY.sub("", text)
+                if self.question.extent:
+                    behind = (text[found.end() :] for found in _NUMBER.finditer(text))
+                    return any((unit := _UNIT.match(each)) and not is_stop_word(unit[1]) for each in behind)
                 if not self.question.counts:
                     return _NUMBER.search(text) is not None
                 digits = {word for word in content_words(text) if word.isdigit()}

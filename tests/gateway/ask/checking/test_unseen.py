@@ -86,6 +86,22 @@ def test_a_question_is_read_the_same_with_fewer_passages() -> None:
         ("when was Elm founded", [page("Elm", "Elm was founded in 2000 by Jo.")], True),
         ("why did they stop using stripes", [STRIPES, USING], False),
         ("shortcut for quick mask", [MASK], True),
+        (
+            "how long did the making of Canasta take",
+            [page("Canasta", "Canasta, making 3600 and 3800.")],
+            False,
+        ),
+        ("how long did the making of Canasta take", [page("Canasta", "The making took 36 years.")], True),
+        (
+            "Which hotel did the Elm Wharf Forum first meet in?",
+            [page("Elm Wharf", "The Elm Wharf Forum met in 1992.")],
+            False,
+        ),
+        (
+            "Which year did the Elm Wharf Forum meet?",
+            [page("Elm Wharf", "The Elm Wharf Forum met in 1992.")],
+            True,
+        ),
         ("and who made it?", [HARP], False),
         ("and who wrote harp?", [HARP], True),
         ("how many games are there", [BARLEY, page("Canasta", "The game has one deck.")], False),
