@@ -157,7 +157,7 @@ class Relevance:
         self._unknown_signs = {
             sign for sign in self.question.signs if not any(sign in each.text for each in evidence.passages)
         }
-        self._known: frozenset[str] = among._known if among else self._shared(self.question.words, known)
+        self._known = self._shared(self.question.words, known)
         self.weights: dict[str, float] = among.weights if among else self._weighed()
         self._mean = sum(self.weights.values()) / max(1, len(self.weights)) or 1.0
         self._shares = [
