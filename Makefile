@@ -21,8 +21,9 @@ ray: $(VENV)/.installed ## serve the model from a Ray cluster, started here unle
 
 install: $(VENV)/.installed ## make .venv with everything that running needs
 
-# Two test processes; the tests of a file stay in one of them and in their order.
-PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+# Three test processes for two cores, because tests wait for a good part of their time; the tests of a file stay in one
+# of them and in their order.
+PYTEST := $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 quick: $(VENV)/.installed-dev ## run the tests that need no model: while working on the code
 	@$(PYTEST) -m "not soak and not model"
