@@ -116,6 +116,7 @@ _RELATIONS = (
         "phone number contact email", "phone|telephone|number|email|mail|call me at|reach me|điện thoại|số"
     ),
 )
+_SINGLE = frozenset(relation.key for relation in _RELATIONS if relation.key)
 _RELATION_WORDS = frozenset(word for relation in _RELATIONS for word in relation.words)
 _FUNCTION_WORDS = frozenset(
     stem(word)
@@ -152,6 +153,19 @@ _LABEL = re.compile(
 _SOMEBODYS = re.compile(
     r"\b(?:my|our)\s+(?!(?:own|new|old|house|home|room|garage|garden|desk|pocket|bag|life|mind|opinion|birthday)\b)"
     r"([^\W\d_]+)",
+    re.I,
+)
+# "Bà ngoại mình": the same in Vietnamese.
+_SOMEBODYS_VI = re.compile(
+    r"\b((?:bà|ông)(?: nội| ngoại)?|bố|ba|cha|mẹ|má|anh trai|chị gái|em (?:trai|gái)|con (?:trai|gái)|vợ|chồng|cô|chú|"
+    r"bác|dì|cậu|mợ|thím|bạn(?: trai| gái| thân| cùng phòng)?|sếp|hàng xóm|đồng nghiệp)\s+(?:của\s+)?"
+    r"(?:tôi|mình|tớ|em|anh|chị|con)\b",
+    re.I,
+)
+# Nobody has yet what they wish for.
+_WISH = re.compile(
+    r"\b(?:would (?:\w+ )?(?:like|love|prefer)|['’]d (?:\w+ )?(?:like|love|prefer|rather)|want(?:ed)? to|wanna|wish|"
+    r"hop(?:e|ing)|dream(?:ing)? of|muốn|ước|mong|mơ)\b",
     re.I,
 )
 _TAKEN_BACK = re.compile(
@@ -207,6 +221,8 @@ def fact_follows(key: str, text: str, said: QuotedStatement) -> bool:
     if not _about_the_writer(said, text, key) or _PASSING.search(said.own):
         return False
     if TALK.search(said.own.lstrip()) and not _INSTRUCTION.search(said.own):
+        return False
+    if _WISH.search(said.own) and usual_key(key) in _SINGLE:
         return False
     if mistaken(text, said.own) or (usual_key(key) in _NAMED and not _has_name(text, said.own)):
         return False
@@ -280,8 +296,11 @@ def _about_the_writer(said: QuotedStatement, text: str, key: str) -> bool:
     clause = said.own
     if _THIRD_PERSON.search(clause):
         return bool(_INSTRUCTION.search(clause)) and not re.search(r"\b(?:he|she|they)\b", clause, re.I)
-    told = frozenset(stems(f"{text} {key}"))
+    # Another one's home must not take the place of the writer's.
+    told = frozenset(stems(key if usual_key(key) in _SINGLE else f"{text} {key}"))
     if not all(_is_told(whose, told) for whose in _SOMEBODYS.findall(clause)):
+        return False
+    if not all(told.issuperset(stems(whose)) for whose in _SOMEBODYS_VI.findall(clause)):
         return False
     if _FIRST_PERSON.search(clause) or _INSTRUCTION.search(clause):
         return True

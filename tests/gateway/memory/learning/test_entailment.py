@@ -44,6 +44,7 @@ INVENTED = [
     ("If I lived in Rome I'd eat well.", "I lived in Rome", "home_city", "Lives in Rome."),
     ("Maybe I move to Rome", "I move to Rome", "home_city", "Lives in Rome."),
     ("My brother lives in Rome.", "lives in Rome", "home_city", "Lives in Rome."),
+    ("My brother lives in Rome.", "My brother lives in Rome", "home_city", "The user's brother lives in Rome."),
     ("Bob lives in Rome.", "Bob lives in Rome", "home_city", "Lives in Rome."),
     ("She said I live in Rome.", "I live in Rome", "home_city", "Lives in Rome."),
     ('The song goes "I live in Rome" and on', "I live in Rome", "home_city", "Lives in Rome."),
@@ -59,6 +60,11 @@ INVENTED = [
     ("We meet at the station, by the plan.", "We meet at the station", "meeting_place", "Meets at the station."),
     ("The train leaves from platform 3.", "from platform 3", "home_city", "Lives at platform 3."),
     ("Bạn sống ở Huế à?", "sống ở Huế", "home_city", "Sống ở Huế."),
+    ("I would like to live in Norway", "I would like to live in Norway", "home_city", "The user lives in Norway."),
+    ("I'd love to live in Norway", "I'd love to live in Norway", "city", "I'd love to live in Norway"),
+    ("Mình muốn sống ở Huế", "Mình muốn sống ở Huế", "home_city", "Sống ở Huế."),
+    ("Bà ngoại mình sống ở Long Xuyên", "Bà ngoại mình sống ở Long Xuyên", "home_city", "Long Xuyên"),
+    ("Bạn của tôi sống ở Huế", "Bạn của tôi sống ở Huế", "home_city", "Sống ở Huế."),
     ("Nếu tôi sống ở Huế thì vui", "tôi sống ở Huế", "home_city", "Sống ở Huế."),
 ]  # fmt: skip
 
