@@ -157,9 +157,8 @@ class ReadQuestion(Struct, frozen=True):
 
     names: dict[str, str]  # with the words that they are the stems of
     words: frozenset[str]
-    joined: dict[
-        str, frozenset[str]
-    ]  # the stems of two words that pages may write as one: file name, filename
+    # The stems of two words that pages may write as one: file name, filename.
+    joined: dict[str, frozenset[str]]
     pairs: frozenset[tuple[str, str]]  # of syllables side by side, in Vietnamese: words of two or more
     kind: Kind | None
     refers: str  # the pronoun of a question that may be about what was said before, or ""
