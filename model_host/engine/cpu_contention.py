@@ -10,7 +10,10 @@ from pathlib import Path
 
 LOOK_SECONDS = 0.25
 SHORTEST_SECONDS = 0.1  # between two looks: Linux counts idle time in hundredths of a second
-FRESH_SECONDS = 0.05
+FRESH_SECONDS = (
+    0.02,
+    0.03,
+)  # a look anew: the first part may tell that cores are free, contention takes both
 
 
 class CpuContention:
@@ -42,13 +45,17 @@ class CpuContention:
         """Return :attr:`most_threads` for a batch that starts now.
 
         After a pause, contention may be what another process did before it, and a long batch would run with half of the
-        threads to its end. So it is looked for anew, for :data:`FRESH_SECONDS`.
+        threads to its end. So it is looked for anew, for the first of :data:`FRESH_SECONDS`, and where there still
+        seems to be contention, for the second too: so soon, idle times in hundredths of a second often lack one.
         """
         if self.present and self._clock() - self._batch_ended_at > LOOK_SECONDS:
             with self._lock:
                 self._restart()
-                sleep(FRESH_SECONDS)
-                self._judge()
+                for seconds in FRESH_SECONDS:
+                    sleep(seconds)
+                    if not self._judge():
+                        break
+                self._restart()
         return self.most_threads
 
     def batch_ended(self) -> None:
@@ -63,13 +70,14 @@ class CpuContention:
         with self._lock:
             if self._clock() - self._looked_at >= SHORTEST_SECONDS:
                 self._judge()
+                self._restart()
         return self.present
 
-    def _judge(self) -> None:
-        seconds, before = self._clock() - self._looked_at, self._core_seconds
-        self._restart()
-        if before is not None and self._core_seconds is not None:
-            self.present = self._core_seconds - before < self._wanted * seconds
+    def _judge(self) -> bool:
+        now, before = self._available(), self._core_seconds
+        if before is not None and now is not None:
+            self.present = now - before < self._wanted * (self._clock() - self._looked_at)
+        return self.present
 
     def _restart(self) -> None:
         self._looked_at = self._clock()

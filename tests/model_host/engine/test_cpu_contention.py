@@ -79,6 +79,26 @@ def test_after_a_pause_a_batch_does_not_start_with_what_was_before(
     assert contention.threads_for_batch(pytest.fail) == max(1, len(CORES) // 2), "there was no pause"
 
 
+@pytest.mark.parametrize(
+    ("idle", "seconds", "present"), [((1, 0), 0.02, False), ((0.5, 1.3), 0.05, False), ((0, 0.2), 0.05, True)]
+)
+def test_after_a_pause_idle_cores_are_told_early_and_contention_later(
+    machine: Machine, contention: CpuContention, idle: tuple[float, float], seconds: float, present: bool
+) -> None:
+    """In ``idle`` cores' parts of the first and the second stretch of the look anew."""
+    machine.passes(SECONDS, idle=0)
+    assert contention.look()
+    shares, slept = iter(idle), []
+
+    def sleep(length: float) -> None:
+        slept.append(length)
+        machine.passes(length, idle=next(shares) * length)
+
+    contention.threads_for_batch(sleep)
+    assert sum(slept) == pytest.approx(seconds)
+    assert contention.present is present
+
+
 def test_cores_that_this_process_may_not_use_do_not_count(
     machine: Machine, contention: CpuContention
 ) -> None:
