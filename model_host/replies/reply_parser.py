@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -44,9 +45,15 @@ class CallPiece(Struct, frozen=True):
 
 Piece = Content | ThoughtPiece | CallPiece
 
+_FENCES = ("", "```", "```json")  # before a call without its marker
+_HEAD = 100  # characters that tell one; more than the longest begin with
+
 
 class ReplyParser:
     """One reply. Calls are looked for if there are ``form`` and ``tools``; ``parallel`` allows more than one.
+
+    A reply may also begin with JSON calls that lack the markers of their form, each bare or in a block of code: small
+    models write them so whatever their template teaches.
 
     ``tools`` has the schemas of the parameters by the tools' names. ``leading`` thoughts are read at the beginning
     only; the prompt may have opened one, which ends with ``opened``.
@@ -76,6 +83,10 @@ class ReplyParser:
         self._opens = (
             [markers.written(text) for text in (calls.open, calls.also_open) if text] if calls else []
         )
+        self._heads: tuple[str, ...] = ()  # of calls without markers, without white space
+        if calls and calls.kind == "json" and not calls.listed:
+            first = f'{{"{calls.name_key}":' if calls.open else "{"
+            self._heads = tuple(fence + first for fence in _FENCES)
         self._headers = [markers.written(text) for text in CHANNELS if markers.has_tokens(text)]
         self._headers += [markers.written(text) for text in calls.section] if calls else []
         self._mode: Literal["content", "thought", "call", "list"] = "thought" if opened else "content"
@@ -141,10 +152,15 @@ class ReplyParser:
             return self._read_call(made)
         if self._mode == "list":
             return self._read_list()
-        if self._form is not None and not self._opens and self._may_open:
-            start = self._buffer.lstrip()[:1]
-            if start in ("", "{"):
-                return bool(start) and self._begin_call("")
+        if self._heads and self._may_open:
+            begun = self._buffer.lstrip()[:_HEAD]
+            start = "".join(begun.split())
+            if start.startswith(self._heads):
+                opening, _, rest = self._buffer.partition("{")
+                self._buffer = "{" + rest
+                return self._begin_call(opening, close="```" if opening.strip() else "")
+            if len(begun) < _HEAD and any(head.startswith(start) for head in self._heads):
+                return False
         if self._leading and self._may_open:
             start = self._buffer.lstrip()
             if pair := next((pair for pair in self._leading if start.startswith(pair[0])), None):
@@ -211,11 +227,13 @@ class ReplyParser:
             self._mode = "content"
         return bool(self._buffer)
 
-    def _begin_call(self, opening: str) -> bool:
+    def _begin_call(self, opening: str, close: str | None = None) -> bool:
+        """Read a call from here on; ``close`` ends it if it lacks the form's marker."""
         assert self._form is not None
         self._mode, self._raw = "call", ""
         self._opening = opening
-        self._reader = CallReader(self._form, self.markers, self._tools)
+        form = self._form if close is None else replace(self._form, close=close)
+        self._reader = CallReader(form, self.markers, self._tools)
         return True
 
     def _read_call(self, made: list[Piece]) -> bool:

@@ -97,6 +97,37 @@ def test_json_without_markers_is_a_call_only_as_the_whole_reply() -> None:
         assert one(LLAMA, text) == (text, [], False)
 
 
+FENCED = '```json\n{\n  "name": "get",\n  "arguments": {"a": "```"}\n}\n```'
+
+
+@pytest.mark.parametrize("tokens", [True, False])
+def test_a_small_model_may_write_calls_without_their_markers(tokens: bool) -> None:
+    call = ("get", {"a": "```"})
+    assert one(HERMES, FENCED, tokens=tokens) == ("", [call], False)
+    assert one(HERMES, f" \n{FENCED}\n\n{FENCED}\nDone.", tokens=tokens) == ("Done.", [call] * 2, False)
+    assert one(HERMES, FENCED.removesuffix("```"), tokens=tokens) == ("", [call], False)
+    bare = FENCED.removeprefix("```json").removesuffix("```")
+    assert one(HERMES, f"{bare}{bare}<tool_call>{bare}</tool_call>", tokens=tokens) == ("", [call] * 3, False)
+    assert one(LLAMA, FENCED.replace("arguments", "parameters"), tokens=tokens) == ("", [call], False)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"So:\n{FENCED}",
+        FENCED.replace("get", "other"),
+        FENCED.replace('"name"', '"title"'),
+        FENCED.replace("json", "python"),
+        "```json",
+        "```",
+        '{"name"',
+        "{" + " " * 200 + FENCED[9:],
+    ],
+)
+def test_json_that_calls_no_tool_is_text(text: str) -> None:
+    assert one(HERMES, text) == (text, [], False)
+
+
 @pytest.mark.parametrize(
     ("form", "text"),
     [
@@ -223,6 +254,9 @@ SCRAPS = st.sampled_from(
         "-2.5",
         "true",
         "None",
+        "```json",
+        "```",
+        '{"name":',
         " ",
         "\n",
         "é",
