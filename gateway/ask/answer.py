@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 from msgspec import Struct
 
@@ -14,6 +14,9 @@ from gateway.ask.generation import Generated, Model
 from gateway.ask.journal import Journal
 from gateway.ask.types import AnswerDelta, Citation
 from gateway.models.prompts import Prompt
+from gateway.wiki.source import KnownAnswer
+
+Known = Callable[[str], Awaitable[KnownAnswer]]
 
 
 class Answer(Struct, frozen=True):
@@ -37,17 +40,19 @@ async def write_answer(
     speaks: bool,
     max_tokens: int,
     seconds: float | None,
+    instead: Known | None = None,
 ) -> Answer:
-    """Generate the answer, which should take ``seconds``.
+    """Generate the answer, which should take ``seconds``; ``instead`` answers where nothing of it could stand.
 
-    The model is not called without a page, which is a refusal. Nor is a ``small`` one where code is sure of the pages'
-    own words, or where it does not speak the question's language: it answers from them less well.
+    The model is not called without a page, and a ``small`` one not where code is sure of the pages' own words, or where
+    it does not speak the question's language: it answers from them less well.
     """
     if not background.pages:
         journal.stage("answer", note="no page to answer from")
-        journal.emit(AnswerDelta(REFUSAL))
+        none = KnownAnswer(REFUSAL, []) if instead is None else await instead(journal.question)
+        journal.emit(AnswerDelta(none.text))
         journal.mark("first_token")
-        return Answer(REFUSAL, [])
+        return Answer(none.text, citations_of(none))
     question = journal.question
     checker = AnswerChecker(
         background.evidence(), question, background.doubtful, terms, not small, background.relevance
@@ -71,7 +76,7 @@ async def write_answer(
         journal.details["background"] = background.text  # as the record of a generation has it
         journal.mark("first_token")
         show(checker.end())
-        generated = Generated("", 0, 0)
+        generated, replaced = Generated("", 0, 0), None
     else:
         in_part = [used.page.title for used in background.pages if used.how != "whole"]
         journal.stage(
@@ -86,7 +91,9 @@ async def write_answer(
             generated = await model.generate(
                 "answer", prompt, values, shared=("background",), max_tokens=max_tokens, on_text=on_text
             )
-            show(checker.end(generated.cut))
+            rest = checker.end(generated.cut)
+            replaced = await instead(question) if instead is not None and checker.answer == REFUSAL else None
+            show(rest if replaced is None else replaced.text)
     if checker.left_out and checker.cited:
         journal.skip("a part of the answer", f"the pages do not support it (sentences: {checker.left_out})")
     journal.stage("check", unsupported=len(checker.unsupported), corrected=checker.corrected)
@@ -100,13 +107,21 @@ async def write_answer(
         "quoted": bool(checker.quotes),
     }
     return Answer(
-        checker.answer,
-        _citations(background, checker.cited),
+        checker.answer if replaced is None else replaced.text,
+        _citations(background, checker.cited) if replaced is None else citations_of(replaced),
         generated.cut,
         background.prompt_tokens if asked else 0,
         generated.completion_tokens,
         generated.cached_tokens,
     )
+
+
+def citations_of(known: KnownAnswer) -> list[Citation]:
+    """The sources of an answer that no model wrote."""
+    return [
+        Citation(n, label(each.title), label(each.section), address(each.url), 0)
+        for n, each in enumerate(known.sources, 1)
+    ]
 
 
 def _citations(background: Background, cited: dict[int, Support]) -> list[Citation]:

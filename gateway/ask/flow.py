@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 from msgspec.structs import replace
 
+from gateway.ask.answer import Known
 from gateway.ask.journal import Journal
 from gateway.ask.run import FlowParts, QuestionRun
 from gateway.ask.types import AnswerDone, AskCall, AskEvent
@@ -31,10 +32,13 @@ class AskFlow:
         self._record = record
 
     def over(
-        self, wiki: WikiSource, known: Callable[[str], Awaitable[KnownAnswer | None]] | None = None
+        self,
+        wiki: WikiSource,
+        known: Callable[[str], Awaitable[KnownAnswer | None]] | None = None,
+        quoted: Known | None = None,
     ) -> AskFlow:
-        """The same flow with the pages of another source, and with the answers that it knows."""
-        return AskFlow(replace(self._parts, wiki=wiki, known=known), self._record)
+        """The same flow with the pages of another source, with the answers that it knows, and with its quotations."""
+        return AskFlow(replace(self._parts, wiki=wiki, known=known, quoted=quoted), self._record)
 
     async def run(self, call: AskCall) -> AsyncIterator[AskEvent]:
         """Yield stages, the checked text as it comes, and last ``AnswerDone``; the deltas joined are its answer.

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from gateway.ask.answer import Answer, write_answer
+from gateway.ask.answer import Answer, Known, citations_of, write_answer
 from gateway.ask.background.background import Background, BackgroundBuilder, Compared, compare
 from gateway.ask.background.compact import CompactionCache, PageCompactor
 from gateway.ask.background.draft import draft_page
@@ -20,14 +20,13 @@ from gateway.ask.budget import (
     PromptPlan,
     QuestionClock,
 )
-from gateway.ask.checking.clean import address, label
 from gateway.ask.generation import Model
 from gateway.ask.journal import Journal
 from gateway.ask.limits import Limits, effective_limits
 from gateway.ask.retrieve import Found, Retrieval
 from gateway.ask.terms import propose_terms
 from gateway.ask.text.wording import asks_nothing
-from gateway.ask.types import AnswerDelta, AskResult, Budget, Citation, Skipped
+from gateway.ask.types import AnswerDelta, AskResult, Budget, Skipped
 from gateway.base.aio import side_by_side, stop
 from gateway.base.errors import PromptTooLongError
 from gateway.base.visible import visible
@@ -48,7 +47,7 @@ _EXAMPLES = 2
 class FlowParts(Struct, frozen=True, kw_only=True):
     """Services and limits shared by all questions. ``fetch_timeout`` is in seconds, for each search and each page.
 
-    ``known`` answers questions that need no model.
+    ``known`` answers questions that need no model, ``quoted`` those of which no sentence of the model's could stand.
     """
 
     settings: AskSettings
@@ -61,6 +60,7 @@ class FlowParts(Struct, frozen=True, kw_only=True):
     reranker: Reranker = msgspec.field(default_factory=Reranker)
     answer_length: AnswerLength = msgspec.field(default_factory=AnswerLength)
     known: Callable[[str], Awaitable[KnownAnswer | None]] | None = None
+    quoted: Known | None = None
 
     @property
     def defaults(self) -> FlowDefaults:
@@ -118,7 +118,16 @@ class QuestionRun:
         longest = self._clock.answer_limit(limits, background.prompt_tokens)
         seconds = self._clock.seconds(background.prompt_tokens, length)
         answer = await write_answer(
-            self._model, journal, prompt, background, compared.terms, small, spoken, longest, seconds
+            self._model,
+            journal,
+            prompt,
+            background,
+            compared.terms,
+            small,
+            spoken,
+            longest,
+            seconds,
+            parts.quoted,
         )
         if answer.answer_tokens:
             parts.answer_length.add(answer.answer_tokens)
@@ -131,15 +140,11 @@ class QuestionRun:
         """The result of an answer that needs no model."""
         self._journal.stage("answer", note=why)
         self._journal.emit(AnswerDelta(known.text))
-        citations = [
-            Citation(n, label(each.title), label(each.section), address(each.url), 0)
-            for n, each in enumerate(known.sources, 1)
-        ]
         plan = PromptPlan(0, why, 0.0)
         return self._result(
             [],
             Background([], "", 0, 0, doubtful=False, relevance=None),
-            Answer(known.text, citations),
+            Answer(known.text, citations_of(known)),
             plan,
             0,
         )

@@ -13,6 +13,7 @@ import apsw
 from gateway.base.errors import NotFoundError
 from gateway.code import queries
 from gateway.code.answers.asked import known_answer
+from gateway.code.answers.paragraphs import ASKING
 from gateway.code.answers.quoting import formal_answer, quoted_answer
 from gateway.code.meaning import Nearness
 from gateway.code.parts import headings, is_test
@@ -56,8 +57,10 @@ class ProjectPages:
     async def search_text(self, term: str, limit: int) -> Hits:
         """Files by words and meaning. Documents are written for readers, so they come first; tests come last."""
         near = await self._nearness.hits(self._project.id, term, _HITS_NEAR)
+        telling = [word for word in re.findall(r"[^\s?!,;]+", term) if word.lower() not in ASKING]
+        words = " ".join(telling) or term
         worded = await self._database.read(
-            lambda c: queries.by_words(c, self._project.id, term, _HITS_COMPARED)
+            lambda c: queries.by_words(c, self._project.id, words, _HITS_COMPARED)
         )
         found = queries.merged([worded, near])
         documents = [hit for hit in found if hit.kind == "document"]

@@ -62,6 +62,11 @@ class Page(Struct, frozen=True):
     told_by: str = ""
 
     @property
+    def is_file(self) -> bool:
+        """Whether it is a file of a project, whose sections are cited by their lines."""
+        return any(section.anchor.startswith(":") for section in self.sections)
+
+    @property
     def subject(self) -> str:
         """The name to compare with a question."""
         return self.asked_as or self.told_by or self.title

@@ -114,7 +114,7 @@ async def ask(request: ApiRequest) -> object:
     flow = services.ask
     if asked.project is not None:
         pages = await project_pages(services.database.local, asked.project, services.nearness)
-        flow = flow.over(pages, pages.quoted if services.model.small else pages.known)
+        flow = flow.over(pages, pages.quoted if services.model.small else pages.known, pages.quoted)
     relay: Relay[AskEvent] = Relay(flow.run(call), services.drain, services.settings.ask.deadline_seconds)
     kind = reply_kind(request.headers.get("accept", ""), content_type)
     if kind == SSE:

@@ -17,6 +17,7 @@ import msgspec
 from msgspec import Struct
 
 from gateway.ask.checking.clean import REMOVED, without_links, without_markup
+from gateway.ask.checking.code import explained
 from gateway.ask.checking.evidence import Backing, Evidence, Support, bare_claim, supporting
 from gateway.ask.checking.quotation import LEAST_POINT, Quotations, Quote, certain
 from gateway.ask.checking.relevance import Relevance
@@ -77,8 +78,9 @@ class AnswerChecker:
     A supported sentence is beside the point if its source answers much less well than the best quotation, or, for a
     ``doubtful`` question, if it takes up none of the question's words. An answer of such sentences, or without a
     supported one, is replaced by the quotation, if that answers clearly, and one of such sentences also by a quotation
-    that has most of the question's words. Where ``refusals_stand``, the model's own refusal is replaced only by a
-    quotation with all of the question's words.
+    that has most of the question's words. Files of a project are not quoted, and every supported sentence about them is
+    to the point. Where ``refusals_stand``, the model's own refusal is replaced only by a quotation with all of the
+    question's words.
     """
 
     def __init__(
@@ -95,7 +97,7 @@ class AnswerChecker:
         self._doubtful = doubtful
         self._refusals_stand = refusals_stand
         self._relevance = Quotations(question, evidence, terms, among)
-        found = self._relevance.quotes() if question and not doubtful else []
+        found = self._relevance.quotes() if question and not doubtful and not evidence.files else []
         self._near = found if all(quote.near for quote in found) else []
         self.quotes = found if all(quote.clear for quote in found) else []
         self._least = LEAST_POINT * found[0].score if found else 0.0
@@ -185,6 +187,8 @@ class AnswerChecker:
         return self._add(("\n\n" if self.answer else "") + quotations(quotes, self._evidence))
 
     def _to_the_point(self, checked: Checked) -> bool:
+        if self._evidence.files:
+            return True
         if self._doubtful:
             return any(self._relevance.takes_up(checked.text, n) for n in checked.pages)
         single = self._relevance.question.kind is not None
@@ -337,6 +341,8 @@ def _check_sentence(unit: Unit, evidence: Evidence, question: str) -> Checked:
         return Checked(bare, "refusal", changed=bool(marked))
     heading = bare.endswith(":") and len(bare.split()) < _LEAST_REMARK
     found = Backing() if heading else supporting(bare, evidence, question)
+    if evidence.files and not heading and not found.pages:
+        found = Backing(explained(bare, evidence))
     if not found.pages:
         verdict: Verdict = "unsupported" if content_words(bare) else "neutral"
         return Checked(bare, verdict, changed=bool(marked))

@@ -122,6 +122,7 @@ class Evidence(Struct, frozen=True):
 
     ``titles`` are the stems of each page's title, without a part in parentheses; ``names`` are the titles. ``sections``
     are the whole texts that the passages are from, by page and section, ``openings`` the first sentences of the pages.
+    ``files`` are the pages that are files of a project.
     """
 
     passages: list[EvidencePassage]
@@ -131,6 +132,7 @@ class Evidence(Struct, frozen=True):
     urls: dict[int, str]
     sections: dict[tuple[int, int], str]
     openings: dict[int, str]
+    files: frozenset[int] = frozenset()
 
     @classmethod
     def of(cls, pages: Iterable[tuple[int, Page, Sequence[Passage]]]) -> Self:
@@ -142,7 +144,10 @@ class Evidence(Struct, frozen=True):
         ordinary: set[str] = set()
         sections: dict[tuple[int, int], str] = {}
         openings: dict[int, str] = {}
+        files = set()
         for n, page, parts in pages:
+            if page.is_file:
+                files.add(n)
             urls[n] = page.url
             names[n] = page.title
             openings[n] = opening(each.text for each in page.sections)
@@ -159,7 +164,7 @@ class Evidence(Struct, frozen=True):
                 passages.append(
                     EvidencePassage(n, index, text, context, own, section.heading, more, part.header)
                 )
-        return cls(passages, titles, names, frozenset(ordinary), urls, sections, openings)
+        return cls(passages, titles, names, frozenset(ordinary), urls, sections, openings, frozenset(files))
 
     @property
     def statements(self) -> Iterator[Statement]:

@@ -30,6 +30,15 @@ _FENCE = "```"
 _MARKUP = re.compile(r"\s*(\.\. |:[\w-]+:|\[[^\]]+\]: |<!--|<[^>]*>\s*$|!\[|[^\w\s]+\s*$|\|[^|]+\|\s*$)")
 _CODE_FOLLOWS = re.compile(r"```|::$|\.\. code", re.M)
 _SUFFIXES = ("ations", "ation", "ings", "ing", "ions", "ion", "ers", "er", "ed", "es", "s")
+# Words of questions that no answer repeats.
+ASKING = frozenset(
+    """
+    actually age all always amount another automatically available before certain code color colour configuration
+    configure configured cost date day default defaults different exactly file files first function gets handle
+    handles happen happens height instead length look make makes mean means need needs number other possible price
+    set size some time turn use used using value way whenever where which work works year
+    """.split()  # noqa: SIM905 - a list of quoted words is harder to read
+)
 
 
 class WeightedQuestion(NamedTuple):

@@ -19,6 +19,7 @@ from gateway.base.errors import NotFoundError
 from gateway.code import queries
 from gateway.code.answers.asked import END, NAMED, Cited, at, is_value, known_answer, numbered
 from gateway.code.answers.paragraphs import (
+    ASKING,
     FEW_SIGNS,
     Quotation,
     WeightedQuestion,
@@ -51,15 +52,6 @@ _HOW = re.compile(r"\W*(how (do|can|could|should|would|to)|cách|làm (sao|thế
 _WHAT = re.compile(r"\W*what(?:'s|\s+(?:is|are))\b|.*\b(?:là gì|nghĩa là)", re.I)
 _MENTIONS = 200
 _NAMED = 500  # parts with a name, or a word of the same stem
-# Words of questions that no answer repeats.
-_ASKING = frozenset(
-    """
-    actually age all always amount another automatically available before certain code color colour configuration
-    configure configured cost date day default defaults different exactly file files first function gets handle
-    handles happen happens height instead length look make makes mean means need needs number other possible price
-    set size some time turn use used using value way whenever where which work works year
-    """.split()  # noqa: SIM905 - a list of quoted words is harder to read
-)
 _LICENCES = re.compile(r"(^|/|_)(licen[cs]e[sd]?|copying|notices?)\b", re.I)
 _HISTORY = re.compile(r"(^|/)(changes|changelog|history|news|releases?|authors|contributors)\b", re.I)
 _SETTING = re.compile(r"[A-Z][A-Z0-9]*(_[A-Z0-9]+)+|\w+(\.\w+)+|\w+_\w+|[a-z]+[A-Z]\w*")
@@ -303,7 +295,7 @@ def _asked(connection: apsw.Connection, project: CodeProject, question: str) -> 
     Everything is about the project itself.
     """
     words = fts.words(question)
-    aside = _ASKING | set(fts.words(project.name))
+    aside = ASKING | set(fts.words(project.name))
     telling = [word for word in words if word not in aside] or words
     every, counts = graph.word_counts(connection, words)
     weights = {word: math.log1p(every / (1 + counts[word])) for word in words}

@@ -245,6 +245,22 @@ async def test_the_graph_answers_what_it_knows_without_a_model(
     assert marks == {each["n"] for each in answer["citations"]}
 
 
+async def test_where_no_sentence_of_the_model_could_stand_the_project_is_quoted(
+    client: Client, inference: ScriptedInference
+) -> None:
+    inference.script = lambda call: "Sign in with `Auth.open(7)`."
+    asked = {"question": "How do I sign in with the turquoise button?", "project": "shop"}
+    reply = (await client.post("/ask", json=asked)).json()
+    assert inference.calls
+    assert "turquoise button" in reply["answer"]
+    assert "open" not in reply["answer"]
+    assert [source["url"] for source in reply["citations"]] == ["docs/guide.md:7"]
+    inference.script = lambda call: "The wiki does not say."
+    asked["question"] = "Why do elephants dance?"
+    reply = (await client.post("/ask", json=asked)).json()
+    assert reply["answer"].startswith("The project's documents and code do not say this")
+
+
 @pytest.mark.parametrize(
     "question", ["What is the colour of the button?", "how do I sign in", "who calls", "who calls nothing"]
 )
