@@ -59,6 +59,9 @@ _NOT_ALLOWED = any_case(r"\b(?:not|n['’]t) (?:be )?(?:allowed|permitted)\b")
 _WHAT_MAKES = any_case(r"\bwhat (?:makes|made)\b")
 _RID_OF = any_case(r"\b(?:get|gets|getting|got) rid of\b")
 _NAMED_AFTER = any_case(r"\bnamed (?:after|for|in hono[u]?r of)\b")
+_STANDS_FOR = any_case(
+    r"\b(?:(?:does|do) )?stands? for\b|\b(?:is|are) (?:short|an (?:acronym|abbreviation)) (?:for|of)\b"
+)
 _CAME_OUT = any_case(r"\b(?:come|came|comes) out\b")
 _THOUGHT_UP = any_case(
     r"\b(?:(?:thought|dreamt|dreamed|made) up|(?:come|came) up with|whose idea (?:was|is))\b"
@@ -315,13 +318,14 @@ def _authorship(text: str) -> frozenset[str]:
 def as_meant(text: str) -> str:
     """Tell apart what sounds alike: a book is written by its author, and in a language.
 
-    A 2d grid has 2 dimensions, and £5 are pounds.
+    A 2d grid has 2 dimensions, £5 are pounds, and pages give the long form of a name without saying so.
     """
     text = as_in_one_region(text)
     for sign, name in _CURRENCIES:
         text = sign.sub(name, text)
     text = _NAMED_AFTER.sub("namesake", _RID_OF.sub("remove", _NOT_ALLOWED.sub("forbidden", text)))
     text = _THOUGHT_UP.sub("invented", _DIMENSIONS.sub(r"\1 dimensional", _WHAT_MAKES.sub("why is", text)))
+    text = _STANDS_FOR.sub(" ", text)
     return _CAME_OUT.sub("appeared", _WRITTEN_IN.sub("worded", text))
 
 

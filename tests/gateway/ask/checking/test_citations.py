@@ -20,6 +20,7 @@ PAGES = [
     page("Befunge", *BEFUNGE),
     page("Piet", *PIET),
     page("Code", 'Print it like this here:\n"!dlroW">:#,_@'),
+    page("Case based reasoning", "(CBR) A technique that looks for previous examples."),
 ]
 
 
@@ -54,6 +55,9 @@ def checked_as_a_whole(text: str, evidence: Evidence) -> str:
         ("Piet programs are pictures [1, 2].", "Piet programs are pictures. [2]"),
         ("[2] Piet programs are pictures.", "Piet programs are pictures. [2]"),
         ("Piet programs are pictures [[9]2].", "Piet programs are pictures. [2]"),
+        # the long form of a name
+        ("CBR stands for case based reasoning.", "CBR stands for case based reasoning. [4]"),
+        ("CBR is short for colour bound rendering.", REFUSAL),
         # from a statement for each clause, of one page and from two pages that are both named
         (
             "Befunge was created in 1993 and its playfield is 80 columns wide.",
