@@ -59,6 +59,12 @@ _ASKS = re.compile(
 _NETWORK = re.compile(r"\bwi-?fi(?:\s(?:is|was|là))?[\s:]*$", re.IGNORECASE)
 # Letters and then digits, as the last word of a sentence.
 _MADE_UP = re.compile(r"(?=.{7})[^\W\d_]{3,}[_@.!-]?[0-9]+[!#$*]?")
+# One word in reply to a question for a password, unless it is a reply of its own.
+_ANSWER = re.compile(
+    r"\s*(?!(?:nothing|unknown|sorry|thanks|forgot|forgotten|already|maybe|dunno|whatever|secret|exactly|private|nevermind|"
+    r"please|correct|classified|really|should|because|expired|locked|wrong|changed|missing)\b)([^\W\d_]{6,32})[.!]?\s*",
+    re.IGNORECASE,
+)
 # Signs of a value, which words do not have.
 _DRAWN = re.compile(r"[0-9!#$%^&*~+=@]")
 _CLASSES = [
@@ -118,7 +124,7 @@ class Teller:
         self._before_number = compiled(r"(?:\b@@|['’]s|[:→]|\s=)\s*$", rf"{told.before_number}|{told.number}")
         self._before_other = compiled(r"(?:\b@@|[$€£]|§\W*(?:is|was|là)?\W*)\s*$", told.before_other)
         self._before_code = compiled(
-            r"(?<!\w)@@(?:(?:\s(?:is|are|was|now|là))*\s?[:=]?|(?:\s[\w-]+){1,4}\s?(?:is|are|now|là|[:=]))\s*$",
+            r"(?<!\w)@@(?:(?:\s(?:is|are|was|now|là))*\s?[:=]?|,\s(?:it|that)['’]?s|(?:\s[\w-]+){1,4}\s?(?:is|are|now|là|[:=]))\s*$",
             told.code,
         )
         self._after_number = compiled(
@@ -138,6 +144,12 @@ class Teller:
         self._right_behind = compiled(
             r"(?<![\w-])@@\s?[:=,]?\s$", rf"(?:my|his|her|your|the)\s(?:\w+\s)?pin|{told.code}"
         )
+        # "what's your password?", "the wifi password?", but not "which password manager?"
+        self._asks_for_it = compiled(
+            r"(?:\b(?:what|which)\b.*|^\W*(?:(?:and|the|my|your)\s)*(?:wi-?fi\s|network\s|login\s|router\s)?)(?<!\w)@@"
+            r"(?:\s(?:for|of|to|on|at|now|again|did|do|is)\b.{0,60})?\W*$|(?<!\w)@@(?:\s\w+){0,5}\s(?:gì|nào)\W*$",
+            told.core,
+        )
         self._spoken = compiled(r"(?<!\w)@@(?:[ -]@@){2,7}(?!\w)", told.digit)
 
     def spans(self, text: str, lower: bytes) -> Iterator[tuple[int, int, str]]:
@@ -147,13 +159,17 @@ class Teller:
 
     def in_line(self, text: str, begin: int, end: int) -> Iterator[tuple[int, int, str]]:
         """:meth:`spans` of one line."""
+        asked = text[text.rfind("\n", 0, max(begin - 1, 0)) + 1 : max(begin - 1, 0)]
+        before = asked if len(asked) <= _LONGEST_SENTENCE and _ASKS.search(asked) else ""
+        answer = _ANSWER.fullmatch(text, begin, end)
+        if answer and self._asks_for_it.search(before):
+            yield (*answer.span(1), _PASSWORD_KIND)
+            return
         if not (_VALUE_LIKE.search(text, begin, end) or self._spoken.search(text, begin, end)):
             return
         if CODE.search(text[begin:end]):
             return
         sentences = list(_SENTENCE.finditer(text, begin, end))
-        asked = text[text.rfind("\n", 0, max(begin - 1, 0)) + 1 : max(begin - 1, 0)]
-        before = asked if len(asked) <= _LONGEST_SENTENCE and _ASKS.search(asked) else ""
         for match, following in itertools.zip_longest(sentences, sentences[1:]):
             if len(match[0]) <= _LONGEST_SENTENCE:
                 last = 0

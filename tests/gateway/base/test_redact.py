@@ -236,11 +236,12 @@ def test_hostile_text_is_quick(piece: str) -> None:
 
 
 @pytest.mark.parametrize("half", [0, 1])
-def test_typed_lines(half: int) -> None:
-    """`eval/secrets_typed.toml`: the even lines were at hand; of the odd ones only totals were looked at."""
+@pytest.mark.parametrize("name", ["", "_second"])
+def test_typed_lines(name: str, half: int) -> None:
+    """`eval/secrets_typed.toml`: the even lines were at hand; the odd ones were mended on too since."""
     lines = tomllib.loads((Path(__file__).parents[3] / "eval" / "secrets_typed.toml").read_text())
-    secret, ordinary = lines["secret"][half::2], lines["ordinary"][half::2]
-    found = [text for text, value in secret if value not in redact(text)[0]]
+    secret, ordinary = lines[f"secret{name}"][half::2], lines[f"ordinary{name}"][half::2]
+    found = [text for text, *values in secret if not any(value in redact(text)[0] for value in values)]
     assert len(found) >= 0.92 * len(secret)
     assert not [text for text in ordinary if redact(text)[1]]
 
@@ -259,6 +260,17 @@ def test_typed_lines(half: int) -> None:
         ("bấm 2059*3 vào máy tính", "bấm 2059*3 vào máy tính"),
         ("the entry code is #9921", "the entry code is #[redacted]"),
         ("PR #9921 changes the code", "PR #9921 changes the code"),
+        ("changed my bank pin from 4410 to 5521", "changed my bank pin from [redacted] to [redacted]"),
+        ("username olga, password teapot", "username olga, password [redacted]"),
+        ("the user types, password field is empty", "the user types, password field is empty"),
+        ("the backup is encrypted with 'tea 4 two'", "the backup is encrypted with [redacted]"),
+        ("the backup is encrypted with aes256", "the backup is encrypted with aes256"),
+        ("I use Pickle1993 for everything", "I use [redacted] for everything"),
+        ("padlock on the shed 4417", "padlock on the shed [redacted]"),
+        ("the lock on the shed cost 4417", "the lock on the shed cost 4417"),
+        ("what's the wifi password?\nsunnyside", "what's the wifi password?\n[redacted]"),
+        ("what's the wifi password?\nnevermind", "what's the wifi password?\nnevermind"),
+        ("stk 19036628471015 ở Techcombank", "stk [redacted] ở Techcombank"),
     ],
 )
 def test_accounts_and_values_in_calls(text: str, clean: str) -> None:
