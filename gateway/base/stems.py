@@ -80,6 +80,9 @@ def stem(word: str) -> str:
     for suffix, replacement, least in _SUFFIXES:
         if len(word) >= least and word.endswith(suffix) and not word.endswith("ss"):
             word = word.removesuffix(suffix) + replacement
+            # "Soldering" as "solder", which loses its ending too.
+            if suffix in ("ings", "ing", "ed") and len(word) >= 6 and word.endswith(("er", "or")):
+                word = word[:-2]
             break
     if len(word) > 3 and word[-1] == word[-2]:
         word = word[:-1]

@@ -266,10 +266,12 @@ def _with_neighbours(
     return list(found.values())
 
 
-def decided_since(connection: apsw.Connection, within: Within, hit: Said) -> list[Said]:
-    """The later decision that has most of what ``hit`` says, if there is one."""
+def decided_since(
+    connection: apsw.Connection, within: Within, hit: Said, least: float = _LEAST_SAME
+) -> list[Said]:
+    """The later decision that has most of what ``hit`` says, if one has at the ``least`` this share of its weight."""
     alike = ranked(connection, within, hit.text)
-    later = [each.seq for each in alike if each.seq > hit.seq and each.share >= _LEAST_SAME][:_CANDIDATES]
+    later = [each.seq for each in alike if each.seq > hit.seq and each.share >= least][:_CANDIDATES]
     return [each for each in store.said(connection, later) if DECIDED.search(each.text)][:1]
 
 

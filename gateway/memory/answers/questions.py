@@ -136,6 +136,10 @@ _PLAINER = (
         "what is my hometown",
     ),
     (re.compile(rf"(?<!\w)nhà (?={SUBJECT_VI} ở đâu)", re.I), "sống "),
+    (
+        re.compile(rf"^(?:(?:bây giờ|hiện (?:tại|nay|giờ)|giờ) )?({SUBJECT_VI}) (?:đang )?ở đâu", re.I),
+        r"\1 sống ở đâu",
+    ),
     (re.compile(r"\b(?:these days|at the moment|right now|currently)\b", re.I), " "),
     (
         re.compile(
@@ -236,6 +240,8 @@ def own_question(asked: str) -> OwnQuestion | None:
     words = content(ASKED.sub(" ", rest))
     if _NAME.search(rest) and words <= {"tên"}:
         return OwnQuestion(said, key="name")
+    if _NAME.search(rest):
+        words -= {"tên"}
     if _HOW_OLD.search(rest):
         words -= {"old"}
         if not words:
@@ -243,12 +249,12 @@ def own_question(asked: str) -> OwnQuestion | None:
     return OwnQuestion(said, words, whether=whether) if words else None
 
 
-def recalled_answer(question: OwnQuestion, facts: Sequence[Fact]) -> str:
-    """The user's words that say it; "" if no fact surely does."""
+def recalled_facts(question: OwnQuestion, facts: Sequence[Fact]) -> Sequence[Fact]:
+    """The facts that say it; none if no fact surely does."""
     if question.everything:
-        return _quoted(question, map(_words_of, facts))
+        return facts
     if question.key:
-        return _quoted(question, [_words_of(fact) for fact in facts if fact.key == question.key])
+        return [fact for fact in facts if fact.key == question.key]
     words = question.words
     fitting = [
         fact
@@ -265,7 +271,17 @@ def recalled_answer(question: OwnQuestion, facts: Sequence[Fact]) -> str:
     if not found:
         meant = [fact for fact in fitting if words <= content(fact.text) | _meant_by(fact.key)]
         found = [fact for fact in meant if question.whether or _agrees(question, fact)]
-    return _quoted(question, map(_words_of, found)) if len(found) <= _MOST else ""
+    return found if len(found) <= _MOST else []
+
+
+def recalled_answer(question: OwnQuestion, facts: Sequence[Fact], later: Sequence[str] = ()) -> str:
+    """The user's words of the facts, and later ones that decide anew."""
+    return _quoted(question, [*map(_words_of, facts), *(f"“{text}”" for text in later)])
+
+
+def asks_when(question: OwnQuestion) -> bool:
+    """Whether it asks for a time, which plans change."""
+    return bool(KINDS[1][0].search(question.text))
 
 
 def told_in(question: OwnQuestion, message: str) -> str:

@@ -7,7 +7,16 @@ from datetime import date, datetime
 
 import apsw
 
-from gateway.memory.answers.questions import OwnQuestion, own_question, recalled_answer, told_answer, told_in
+from gateway.memory.answers.questions import (
+    OwnQuestion,
+    asks_when,
+    of_kind,
+    own_question,
+    recalled_answer,
+    recalled_facts,
+    told_answer,
+    told_in,
+)
 from gateway.memory.answers.sought import MOST_QUOTES, Sought, changes, goes_on, says, sought, sought_answer
 from gateway.memory.context import MemoryParts
 from gateway.memory.history import LEAST_SHARE, decided_since, excerpt
@@ -21,6 +30,8 @@ from gateway.store.memory.history import Said, Within, beside, out_of_prompt, sa
 from gateway.store.memory.messages import StoredMessage, page_of_messages
 
 _CANDIDATES = 32
+# A new time of a plan repeats little of it: "the flight is cancelled, we go on the 10th instead".
+_OF_PLANS = 0.05
 _REPLIES = 3  # messages of its writer that are looked at behind a hit
 
 
@@ -45,13 +56,27 @@ class StoredAnswers:
             return told_by(connection, facts, last.speaker) if last is not None else facts, last
 
         facts, last = await self._parts.database.read(read)
-        answer = recalled_answer(question, facts) if question is not None else ""
+        answer = ""
+        if question is not None and (fitting := recalled_facts(question, facts)):
+            later = await self._later(conversation, question, fitting[0]) if len(fitting) == 1 else []
+            answer = recalled_answer(question, fitting, later)
         if not answer and recalls and last is not None and last.text == asked:
             if question is not None:
                 answer = await self._told(conversation, question, last)
             if not answer and looked_for is not None:
                 answer = await self._sought(conversation, looked_for, last)
         return Offer(answer=answer)
+
+    async def _later(self, conversation: Conversation, question: OwnQuestion, fact: Fact) -> list[str]:
+        """What the user has decided anew about the time of a plan that became a fact."""
+        seq = fact.message
+        if seq is None or not asks_when(question) or not self._parts.settings.recall_tokens:
+            return []
+        within = out_of_prompt(conversation, [])
+        decided = await self._parts.database.read(
+            lambda c: [each for hit in said(c, [seq]) for each in decided_since(c, within, hit, _OF_PLANS)]
+        )
+        return [each.text for each in decided if each.role == "user" and of_kind(question.text, each.text)]
 
     async def _told(self, conversation: Conversation, question: OwnQuestion, last: StoredMessage) -> str:
         """Statements of the writer of ``last`` that became no fact."""

@@ -160,7 +160,8 @@ _WORDINGS: dict[Literal["cancelled", "waiting", "doing", "done"], tuple[str, ...
         rf"(?:{SUBJECT_VI} )?(?:đang|bắt đầu)(?: làm)? (?P<what>.+?)(?: đây)?",
     ),
     "done": (
-        rf"(?:(?:i|we)(?:['’]?ve| have|['’]?m| am)? ?)?(?:(?:just|already|finally) )*(?P<verb>\w+){_OBJECT}",
+        rf"(?:(?:i|we)(?:['’]?ve| have|['’]?m| am|['’]re| are)? ?)?"
+        rf"(?:(?:just|already|finally) )*(?P<verb>\w+){_OBJECT}",
         rf"(?P<verb>done|finished){_OBJECT}",
         r"(?:mark|tick off|check off) (?P<what>.+?)(?: as (?P<verb>done)| off)?",
         # Without "is", a thing behind the verb would be its object: "Petra sent the invoice".
@@ -357,7 +358,7 @@ def _roots(words: Iterable[str]) -> frozenset[str]:
 
 def _named(said: str, what: str, tasks: Sequence[Task]) -> Task | None:
     """The unfinished task that a clause names best: by its id, most of its words, one of two, or only by its words."""
-    spoken, told = _roots(stems(said)), _roots(content(what) - _THINGS)
+    spoken, told = _roots(stems(said)), _roots(content(_BEFORE.sub(" ", what)) - _THINGS)
     best: list[tuple[float, Task]] = []
     for task in tasks:
         if task.state in ("done", "cancelled"):

@@ -42,6 +42,13 @@ _FICTION = re.compile(
     r"bài hát|lời bài|câu chuyện|truyện|ví dụ|đoạn văn|bài văn)\b",
     re.I,
 )
+# "My name is Otto. Write a poem": a new text is asked for behind what the writer says.
+_NEW_WORK = re.compile(
+    r"(?<=[.!?;,…\n])\s*(?:(?:and|so|now|then|please|pls|can you|could you|would you|hãy|giờ)\s+)*"
+    r"(?:write|compose|draft|create|make|tell|give|sing|viết|sáng tác|kể|làm)\b"
+    r"(?: (?:me|us|cho \w+|giúp \w+))? (?:an?|some|another|one|\d+|một|bài|câu)\b.*",
+    re.I | re.S,
+)
 # Tasks name several things, and stand behind a colon.
 _TASK_CUT = re.compile(
     r"[;–—]\s|,\s(?!(?:[\w-]+ ){0,2}[\w-]+(?:,| and\b| và\b))|\s(?:but|while|because|so|nhưng|vì|nên)\s|"
@@ -112,8 +119,12 @@ class PlainClause(Struct, frozen=True):
 
 def plain_clauses(text: str, *, tasks: bool = False) -> Iterator[PlainClause]:
     """The clauses of a user's message that state something, with ``tasks`` those that may ask for it, in order."""
-    if len(text) > _MOST_CHARACTERS or _OTHERS_TEXT.search(text) or (not tasks and _FICTION.search(text)):
+    if len(text) > _MOST_CHARACTERS or _OTHERS_TEXT.search(text):
         return
+    if not tasks and _FICTION.search(text):
+        text = _NEW_WORK.sub("", text, count=1)
+        if _FICTION.search(text):
+            return
     text = _TITLE.sub(r"\1 \2", text) if tasks else text
     shown = _QUOTED.sub(" … ", statements.PASSAGE.sub(" … ", statements.CODE.sub("\n", text)))
     if _is_verse(shown):

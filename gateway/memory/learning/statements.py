@@ -50,7 +50,8 @@ CLAUSE = re.compile(
 )
 WORD = re.compile(r"[^\W_]+(?:['’][^\W\d_]+)?")
 HYPOTHETICAL = re.compile(
-    r"\b(?:if|unless|suppose|supposing|imagine|maybe|perhaps|might|(?<![0-9] )(?<!máy )(?-i:may)"
+    r"\b(?:if|unless|suppose|supposing|imagine|maybe|perhaps|might|(?<![0-9] )(?<!máy )"
+    r"(?<!since )(?<!until )(?<!in )(?<!from )(?<!by )(?<!last )(?<!next )(?-i:may)"
     r"(?! (?:mắn|vá|đo|quần|áo))|wish|pretend|could|"
     r"hypothetically|would(?! (?:like|love|prefer|rather))|nếu|giả sử|giá mà|có lẽ|có thể|biết đâu|ước gì|chắc là)\b",
     re.I,

@@ -49,7 +49,9 @@ OF_SEVERAL = r"(?P<who>son|daughter|kid|brother|sister|dog|cat|puppy|kitten|hams
 ONE_VI = r"(?P<who>vợ|chồng|bạn gái|bạn trai|mẹ|bố)"
 _CALLED = r"(?:['’]?s (?:name(?: is|['’]?s)|called|named)| is called| is named| name is)"
 _DOSE = r" (?:once|twice|three times|daily|every|each|in the|at night|for (?:my|the)|since|\d+ ?m).*"
-_TITLED = rf"(?:is )?(?:dr|doctor|mrs?|ms|miss|prof(?:essor)?)\.? {_PROPER}"
+_TITLED = (
+    rf"(?:is )?(?:dr|doctor|mrs?|ms|miss|prof(?:essor)?|sir|frau|herr|cô|thầy|anh|chị|bác|chú)\.? {_PROPER}"
+)
 OF_SEVERAL_VI = r"(?P<who>con gái|con trai|anh trai|chị gái|em trai|em gái|con chó|con mèo|chó|mèo)"
 _NUMBER = r"(?:an?|one|two|three|four|five|six|seven|eight|nine|ten|twin|\d{1,2})"
 _NUMBER_VI = r"(?:một|hai|ba|bốn|năm|sáu|\d{1,2})"
@@ -72,8 +74,11 @@ _GAME = (
 )
 _STYLE = r"(?P<what>short|shorter|brief|briefly|concise(?:ly)?|detailed|simple|formal|informal|ngắn(?: gọn)?|chi tiết)"
 _DO = r"(?:use|write|answer|reply|respond|give|call|explain|add|include|show|put|ask|format|indent|suggest|make)"
-# Not "đang ở Vũng Tàu chơi hai ngày".
-_STAYS_VI = r"(?!.*\b(?:đang ở|chơi|du lịch|công tác|họp|thăm|ghé|nghỉ|tạm|hôm nay|ngày)\b)"
+# Not "đang ở Vũng Tàu chơi hai ngày" nor "chuyển vào Đà Nẵng từ tháng sau".
+_STAYS_VI = (
+    r"(?!.*\b(?:sẽ|sắp|(?:tuần|tháng|năm) (?:sau|tới)|đang ở|chơi|du lịch|công tác|họp|thăm|ghé|nghỉ|tạm|hôm nay|"
+    r"ngày)\b)"
+)
 _MANNER = (
     r"(?:emojis?|emoticons?|smileys?|jargon|markdown|bullet points?|headings?|tables?|abbreviations?|slang|"
     r"exclamation marks?|semicolons|em dashes)\b"

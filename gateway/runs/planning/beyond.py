@@ -18,11 +18,11 @@ CONDITION = any_case(
     r"(?:if|unless|in case|provided that|as long as|otherwise|or else|nếu|trừ khi|không thì)\b"
 )
 RECURRING = any_case(
-    r"\b(?:(?:every|each)\s+(?:other\s+|\d+\s+|single\s+)?"
+    r"\b(?:(?:every|each)\s+(?:(?:other|\d+|single|second|third|two|three|four|five|six|few|couple\s+of)\s+)?"
     r"(?:second|minute|hour|day|night|morning|afternoon|evening|week|weekday|weekend|month|year|"
     r"(?:mon|tues|wednes|thurs|fri|satur|sun)day)s?|(?:mon|tues|wednes|thurs|fri|satur|sun)days|"
     r"hourly|daily|weekly|monthly|yearly|"
-    r"(?:mỗi|hằng|hàng)\s+(?:giây|phút|giờ|tiếng|ngày|sáng|trưa|chiều|tối|đêm|tuần|tháng|năm))\b"
+    r"(?:mỗi|hằng|hàng)\s+(?:(?:\d+|hai|ba|bốn|vài)\s+)?(?:giây|phút|giờ|tiếng|ngày|sáng|trưa|chiều|tối|đêm|tuần|tháng|năm))\b"
 )
 # A task is listed only where the words ask for that: a task of these words is there already.
 LISTED = any_case(

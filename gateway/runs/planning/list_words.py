@@ -163,7 +163,8 @@ ASKS = any_case(
 # A question for what there is to do, though it names no list.
 OPEN = any_case(
     r"\bwhat(?: all| else)?(?:['’]s| is| are| am| do| did| have| was| were)?\b.*\b"
-    r"(?:(?:have|need|supposed|got|left) to (?:do|be doing)|planned|scheduled|i have going on|to remember|due)\b|"
+    r"(?:(?:have|need|supposed|got|left|still) to (?:do|be doing|be done)|planned|scheduled|i have going on|"
+    r"to remember|due)\b|"
     r"\bwhat (?:must|should) i do\b|\bwhat .*\bremind me of\b|\bitems i want to remember\b|"
     r"\bwhat['’]?s happening on\b|\bwhat\b.*\blooks? like\b|"
     r"\b(?:what|which) (?:tasks|to-?dos|reminders) (?:do|have|am|are)\b|\bthings (?:that )?i have for\b|"
@@ -190,5 +191,8 @@ OF_A_DAY = any_case(
 SHOWN_VI = any_case(
     rf"(?:(?:cho (?:tôi|mình|em) )?(?:xem|đọc|coi|liệt kê|nhắc lại)(?: (?:giúp|cho) (?:tôi|mình|em))? )?"
     rf"(?:{LIST_VI}|việc của {SUBJECT_VI}|việc hôm nay)"
-    r"(?: (?:có|còn|gồm|hôm nay|những|gì|việc|của|mình|tôi|anh|chị|em))*"
+    r"(?: (?:có|còn|gồm|hôm nay|những|gì|việc|của|mình|tôi|anh|chị|em))*|"
+    # "Có việc gì không?" asks whether something is the matter.
+    rf"(?=.*\b(?:còn|phải|cần)\b)(?:{SUBJECT_VI} )?(?:(?:còn|có|phải|cần|làm|những) )*việc (?:gì|nào)"
+    r"(?: (?:nữa|phải|cần|làm|chưa|xong|không|ko|hả|vậy|thế|nhỉ))*"
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.memory.answers.questions import own_question, recalled_answer, told_in
+from gateway.memory.answers.questions import own_question, recalled_answer, recalled_facts, told_in
 from gateway.memory.learning.stated import stated_facts
 from gateway.store.memory.facts import Fact
 
@@ -28,7 +28,7 @@ SAID = (
 
 def answer(asked: str, facts: list[Fact]) -> str:
     question = own_question(asked)
-    return recalled_answer(question, facts) if question is not None else ""
+    return recalled_answer(question, recalled_facts(question, facts)) if question is not None else ""
 
 
 def fact(seq: int, key: str, text: str, quote: str) -> Fact:
@@ -152,6 +152,9 @@ def test_in_vietnamese() -> None:
     assert answer("tôi sống ở đâu?", facts) == "Bạn đã nói: “mình sống ở Đà Nẵng”"
     assert answer("nhà mình ở đâu ấy nhỉ?", facts) == "Bạn đã nói: “mình sống ở Đà Nẵng”"
     assert answer("mình sống ở đâu, bạn nhớ không?", facts) == "Bạn đã nói: “mình sống ở Đà Nẵng”"
+    assert answer("bây giờ mình ở đâu?", facts) == "Bạn đã nói: “mình sống ở Đà Nẵng”"
+    boss = fact(2, "sep", "Sếp người dùng là chị Thu.", "sếp mình là chị Thu")
+    assert answer("sếp mình tên gì?", [boss]) == "Bạn đã nói: “sếp mình là chị Thu”"
     assert answer("mình nên sống ở đâu?", facts) == ""
     assert answer("bạn biết gì về mình?", facts) == "Bạn đã nói: “mình sống ở Đà Nẵng”"
 

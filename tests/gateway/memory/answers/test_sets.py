@@ -8,7 +8,13 @@ from pathlib import Path
 import pytest
 
 from gateway.base.redact import redact
-from gateway.memory.answers.questions import own_question, recalled_answer, told_answer, told_in
+from gateway.memory.answers.questions import (
+    own_question,
+    recalled_answer,
+    recalled_facts,
+    told_answer,
+    told_in,
+)
 from gateway.memory.learning.asked import stated_changes
 from gateway.memory.learning.stated import stated_facts
 from gateway.runs.planning.lists import list_requests
@@ -43,7 +49,8 @@ def answer(told: list[str], asked: str) -> str:
         for seq, each in enumerate(stated_facts(said)):
             facts[each.key] = fact(seq, each.key, each.text, each.quote)
     clauses = [clause for said in reversed(told) if (clause := told_in(question, said))]
-    return recalled_answer(question, list(facts.values())) or told_answer(question, clauses[:1], "")
+    known = recalled_facts(question, list(facts.values()))
+    return recalled_answer(question, known) or told_answer(question, clauses[:1], "")
 
 
 @pytest.mark.parametrize(("name", "right"), [("asked", 40), ("asked_held_out", 15)])

@@ -88,6 +88,19 @@ async def test_a_later_decision_is_quoted_too(chat: Chat) -> None:
     ]
 
 
+async def test_a_new_time_of_a_plan_is_quoted_beside_its_fact(chat: Chat) -> None:
+    told = "we're flying to Hanoi on 3 august"
+    await chat.say(told)
+    stored = fact("The user is flying to Hanoi on 3 august.", "trip: hanoi", quote=told, message=1)
+    await chat.database.write(lambda c: put_fact(c, stored))
+    assert await chat.ask("when do we fly?") == f"You told me: “{told}”"
+    await chat.say("we booked a hotel in august after all")
+    assert await chat.ask("when do we fly?") == f"You told me: “{told}”"
+    changed = "the flight is cancelled, we go on 10 august instead"
+    await chat.say(changed)
+    assert await chat.ask("when do we fly?") == f"You told me:\n- “{told}”\n- “{changed}”"
+
+
 async def test_what_was_taken_back_is_not_quoted(chat: Chat) -> None:
     await chat.say("I take the blue pill every morning")
     await chat.say("Good.", role="assistant")

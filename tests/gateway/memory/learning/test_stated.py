@@ -252,6 +252,16 @@ def test_a_change_of_another_thing_does_not_count(text: str, title: str) -> None
         ("con trai mình là học sinh", []),
         ("i prefer to go by ted", []),
         ("i prefer to be called ted", []),
+        ("My name is Otto. Write a poem about a sick cat.", ["name: The user's name is Otto."]),
+        ("My name is Ana, please write me a song", ["name: The user's name is Ana."]),
+        ("Write a poem. My name is Otto and I live in Rome.", []),
+        ("My name is Otto. Continue this story: it rained", []),
+        ("The character is called Bo. I live in Oz. Write a story about it", []),
+        ("I'm vegetarian since may", ["diet: The user is vegetarian since may."]),
+        ("I may be vegetarian", []),
+        ("my teacher is cô Lan", ["teacher: The user's teacher is cô Lan."]),
+        ("mình chuyển vào Đà Nẵng từ tháng sau", []),
+        ("mình chuyển vào Đà Nẵng rồi", ["home_city: Người dùng chuyển vào Đà Nẵng."]),
     ],
 )
 def test_longer_clauses(text: str, facts: list[str]) -> None:
@@ -274,6 +284,9 @@ def test_longer_clauses(text: str, facts: list[str]) -> None:
         ("I printed the report btw", "Print the lab report", "done"),
         ("electrician done", "Call the electrician", "done"),
         ("hủy hoà giải", "Huỷ hòa giải", "cancelled"),
+        ("done with soldering", "Solder the board", "done"),
+        ("we are done with the pills", "Give Juno the pills", "done"),
+        ("mình đã nộp báo cáo rồi", "Nộp báo cáo cho sếp", "done"),
     ],
 )
 def test_a_change_that_is_said_counts(text: str, title: str, state: str) -> None:

@@ -44,6 +44,7 @@ def test_it_is_found(text: str, kind: str, time: str, what: str) -> None:
         "My phone will remind me at 7 to call mum",
         "He will come and remind me at 7 to call mum",
         "I am tired. Remind me every Monday at 7 to call mum.",
+        "I am tired. Remind me to oil the chain every two weeks.",
         "I am tired. Remind me to call mum.",
         "the alarm rang at 7 and woke the cat",
     ],
