@@ -56,7 +56,9 @@ _ASKS = re.compile(
     re.IGNORECASE,
 )
 # Followed by the name of a network rather than its password.
-_NETWORK = re.compile(r"\bwi-?fi(?:\s(?:is|was|là))?[\s:]*$", re.IGNORECASE)
+_NETWORK = re.compile(
+    r"\bwi-?fi(?:\s(?:for|at|in|of|ở|cho)(?:\s\w+){1,3}?)?(?:\s(?:is|was|là))?[\s:]*$", re.IGNORECASE
+)
 # Letters and then digits, as the last word of a sentence.
 _MADE_UP = re.compile(r"(?=.{7})[^\W\d_]{3,}[_@.!-]?[0-9]+[!#$*]?")
 # One word in reply to a question for a password, unless it is a reply of its own.

@@ -6,7 +6,6 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
-from functools import partial
 
 import apsw
 import msgspec
@@ -43,7 +42,6 @@ from gateway.store.db import Database
 from gateway.store.memory.conversations import Conversation, set_model
 from gateway.store.memory.messages import StoredMessage, open_messages, set_tokens
 from gateway.store.memory.summaries import Summary, live_summaries
-from gateway.store.stop_words import speaks
 from gateway.vectors.queries import Queries
 from model_host.protocol import Message, Sampling
 
@@ -203,8 +201,8 @@ class ContextBuilder:
         # Small models go on in the form of a quote, and in the words of a reply that they have repeated.
         small = parts.served.current.small and not compacting
         told = without_recited(messages, parts.requests.told) if small else messages
-        known = partial(speaks, parts.served.current.languages)
-        messages_shown = since_copies(told, known) if small and conversation.kind == "chat" else told
+        sieved = small and conversation.kind == "chat"
+        messages_shown = since_copies(told, parts.served.current.languages) if sieved else told
         offers = [await source(conversation, asked) for source in self.sources]
         extra = [block for offer in offers for block in offer.blocks]
         character = await self.character(parts, conversation)
@@ -252,7 +250,10 @@ class ContextBuilder:
             left_out=[
                 *_folded(reflected),
                 *_dropped(len(messages) - len(told), "answered from what is stored, for a small model"),
-                *_dropped(len(told) - len(messages_shown), "up to where a small model repeated itself"),
+                *_dropped(
+                    len(told) - len(messages_shown),
+                    "from before a small model repeated itself or lost its language",
+                ),
                 *_dropped(
                     len(summaries) - len(shown),
                     "for a small model, and not asked for by the message",

@@ -1,14 +1,13 @@
 """Replies that a small model does not see: it copies their form and invents the rest.
 
-Those are answers from what is stored, replies that repeat each other or themselves, and ones in a language that it does
-not speak, after any of which it goes on so to the end of the chat. Pure. What leaves the prompt is still found by the
+Those are answers from what is stored, and replies that repeat each other or themselves or are in a language that it
+does not speak, after which it goes on so to the end of the chat. Pure. What leaves the prompt is still found by the
 search in older messages.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from itertools import pairwise
 
 import msgspec
@@ -20,22 +19,13 @@ from gateway.memory.answers.sought import ANSWERS, sought
 from gateway.memory.answers.unspoken import UNSPOKEN
 from gateway.memory.learning.statements import CODE, WORD
 from gateway.store.memory.messages import StoredMessage
+from gateway.store.stop_words import speaks
 
 _ELLIPSIS = "…"
 _RUN = 3  # words
 # A reply is a copy if this share of its runs of words is in later replies or earlier in itself.
 _COPIED = 0.4
 _LEAST = 3  # of these; "You are welcome!" may be said twice
-# A message that asks to change the last reply, or for more of it.
-_CHANGES = re.compile(
-    r"^\W*(?:(?:ok|and|now|but|no|please|pls|can you|could you|giờ|mà)\W+)*"
-    r"(?:make|add|remove|change|rewrite|rephrase|shorten|fix|try|continue|go on|say|repeat|leave|put|use|replace|"
-    r"include|"
-    r"one more|another|more|less|again|not so|too|shorter|longer|simpler|without|with|"
-    r"thêm|bớt|sửa|đổi|viết lại|ngắn|dài|nữa|tiếp|lại)\b|"
-    r"\b(?:shorter|longer|simpler|friendlier|nicer|again|one more|ngắn hơn|dài hơn|lại đi)\b",
-    re.I,
-)
 
 
 def without_recited(messages: Sequence[StoredMessage], told: Callable[[str], bool]) -> list[StoredMessage]:
@@ -63,45 +53,23 @@ def _bare(message: StoredMessage, told: Callable[[str], bool]) -> StoredMessage:
 
 
 def since_copies(
-    messages: Sequence[StoredMessage], spoken: Callable[[str], bool] = lambda reply: True
+    messages: Sequence[StoredMessage], languages: Collection[str] = ()
 ) -> Sequence[StoredMessage]:
-    """The last messages, as many as have no replies that repeat each other or themselves and all of which are in a
-    language that is ``spoken``.
-
-    The newest of such replies stays if it changes a text as its message asks, or is the same to the letter, as replies
-    of the built-in model are; any other is left out too, since the model would go on with it.
+    """The last messages, as many as have no replies that repeat each other or themselves, or are in none of the model's
+    ``languages``.
     """
-    first: dict[tuple[str, ...], int] = {}  # the reply that has a run of words first
-    runs: dict[int, list[tuple[str, ...]]] = {}
-    stay: set[int] = set()
-    texts: set[str] = set()
-    for at, message in enumerate(messages):
+    seen: set[tuple[str, ...]] = set()
+    for at in range(len(messages) - 1, -1, -1):
+        message = messages[at]
         if message.role != "assistant" or message.failed:
             continue
-        runs[at] = _runs(message.text)
-        for run in runs[at]:
-            first.setdefault(run, at)
-        if message.text in texts or _asks_for_change(messages, at):
-            stay.add(at)
-        texts.add(message.text)
-    if runs and _asks_for_change(messages, len(messages)):
-        stay.add(max(runs))
-    later: set[tuple[str, ...]] = set()
-    for at in reversed(runs):
-        new = {*runs[at]} - later
-        copied = 0 if at in stay else sum(first[run] < at for run in runs[at])
-        known = max(len(runs[at]) - len(new), copied)
-        repeats = len(runs[at]) >= _LEAST and known >= _COPIED * len(runs[at])
-        if repeats or not spoken(messages[at].text):
+        runs = _runs(message.text)
+        new = {*runs} - seen
+        repeats = len(runs) >= _LEAST and len(runs) - len(new) >= _COPIED * len(runs)
+        if repeats or not speaks(languages, message.text):
             return messages[at + 1 :]
-        later |= new
+        seen |= new
     return messages
-
-
-def _asks_for_change(messages: Sequence[StoredMessage], reply: int) -> bool:
-    """Whether the user's last message before ``reply`` does."""
-    asked = next((messages[at].text for at in range(reply - 1, -1, -1) if messages[at].role == "user"), "")
-    return bool(_CHANGES.search(asked))
 
 
 def _runs(text: str) -> list[tuple[str, ...]]:
