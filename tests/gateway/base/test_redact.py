@@ -226,6 +226,8 @@ async def test_others_go_on_while_a_long_text_is_searched() -> None:
         "password= ", "auth", "password ", "pass a ", "password is a", "api key ", "login a ", "login a/", "4", "4111 ",
         "otp a ", "pin 12345 ", "mk a1b2c. ", "code: 1 ", "door is 1-", "passphrase so ab ",
         "sk_", "sk_a1", "token a", "m\u1eadt kh\u1ea9u a ", "pin 1", "key=",
+        "user a, ", "pin a from b ", "locked with a ", "use a ", "lock on the a ", "c\u1ee5m t\u1eeb a ",
+        "stk 1", "door a then ",
     ],
 )  # fmt: skip
 def test_hostile_text_is_quick(piece: str) -> None:
