@@ -21,6 +21,7 @@ from gateway.runs.planning.lists import list_requests
 from gateway.store.db import Database
 from gateway.store.memory.conversations import add_conversation
 from gateway.store.memory.facts import Fact, put_fact
+from gateway.store.memory.messages import page_of_messages
 from tests.gateway.memory.answers.test_questions import fact
 from tests.gateway.memory.answers.test_stored import Chat
 from tests.gateway.memory.test_facts import fact as new_fact
@@ -77,9 +78,10 @@ class LongChat(Chat):
         said = redact(text)[0]
         await self.say(said)
         self.titles += tuple(each.title for each in stated_changes(said, []) if each.op == "add")
+        [last] = await self.database.read(lambda c: page_of_messages(c, self.conversation.id, limit=1))
         for each in stated_facts(said):
             owner = self.conversation.owner
-            told = new_fact(each.text, each.key, owner, quote=each.quote)
+            told = new_fact(each.text, each.key, owner, quote=each.quote, message=last.seq)
             await self.database.write(lambda c, told=told: put_fact(c, told))  # type: ignore[misc]
 
 
@@ -102,6 +104,26 @@ async def test_questions_about_what_was_said_in_long_chats_are_answered_rightly_
             wrong += [] if found or answer in NOT_FOUND else [f"{asked} {answer}"]
     assert len(wrong) <= most_wrong, wrong
     assert right >= least
+
+
+async def test_questions_within_ordinary_chats_are_answered_rightly_or_not(database: Database) -> None:
+    chats = tomllib.loads((EVAL / "chats_ordinary.toml").read_text(encoding="utf-8"))["chats"]
+    right, wrong = 0, []
+    for number, each in enumerate(chats):
+        chat = LongChat(database, name=f"ordinary{number}")
+        await database.write(lambda c, made=chat.conversation: add_conversation(c, made))  # type: ignore[misc]
+        wanted = dict(each["asked"])
+        for text in each["lines"]:
+            assert not any(secret in redact(text)[0] for secret in each["secrets"])
+            if text not in wanted:
+                await chat.tell(text)
+                continue
+            answer = await chat.ask(text)
+            found = wanted[text].casefold() in answer.casefold()
+            right += found
+            wrong += [] if found or not answer else [f"{text} {answer}"]
+    assert len(wrong) <= 1, wrong
+    assert right >= 24
 
 
 async def test_other_lines_are_left_to_the_model(database: Database) -> None:
