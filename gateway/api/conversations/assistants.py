@@ -35,7 +35,15 @@ from gateway.store.memory.assistants import (
     save_assistant,
 )
 
-Name = Annotated[str, Meta(min_length=1, max_length=120, pattern=r"^[^\s:](?:[^\n:]*[^\s:])?$")]
+Name = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=120,
+        pattern=r"^[^\s:](?:[^\n:]*[^\s:])?$",
+        description="one line without colons, and without spaces at its ends",
+    ),
+]
 Text = Annotated[str, Meta(max_length=8000)]
 
 

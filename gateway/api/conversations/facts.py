@@ -18,7 +18,14 @@ from gateway.api.services import ApiRequest
 from gateway.base.redact import redact
 from gateway.store.memory.facts import Fact, NewFact, end_fact, get_fact, list_facts, put_fact, undo_fact
 
-Key = Annotated[str, Meta(pattern=r"^[a-z][a-z0-9_]{1,40}(: [a-z0-9_]{1,60})?$", max_length=104)]
+Key = Annotated[
+    str,
+    Meta(
+        pattern=r"^[a-z][a-z0-9_]{1,40}(: [a-z0-9_]{1,60})?$",
+        max_length=104,
+        description="a name of lower-case letters, digits and underscores, such as home_city or pet: rex",
+    ),
+]
 Text = Annotated[str, Meta(min_length=1, max_length=1000)]
 
 

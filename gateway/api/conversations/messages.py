@@ -11,6 +11,7 @@ from msgspec import Meta, Struct, defstruct
 from gateway.api.conversations.replies import StoredMessageReply, shown
 from gateway.api.openai.models import DEFAULT, check_model
 from gateway.api.parsing.fields import Body, invalid, read_body
+from gateway.api.parsing.paging import ID_CHARACTERS
 from gateway.api.services import ApiRequest
 from gateway.api.streaming.streams import Relay, StreamReply, done_of, named_events, until_disconnect
 from gateway.base.structs import view
@@ -21,7 +22,10 @@ from gateway.store.memory.conversations import Conversation
 from gateway.store.memory.messages import MessageRole
 from model_host.protocol import Lane
 
-MessageId = Annotated[str, Meta(min_length=1, max_length=128, pattern=r"^[A-Za-z0-9._:-]+$")]
+MessageId = Annotated[
+    str,
+    Meta(min_length=1, max_length=128, pattern=r"^[A-Za-z0-9._:-]+$", description=ID_CHARACTERS),
+]
 
 
 class NewMessageBody(Body, frozen=True, kw_only=True):

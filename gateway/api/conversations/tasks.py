@@ -14,7 +14,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from gateway.api.conversations.replies import Erased, TaskPage, TaskReply, listed, shown
 from gateway.api.http.endpoint import JSON, Endpoint
 from gateway.api.parsing.fields import Body, invalid, read_body
-from gateway.api.parsing.paging import ConversationId, Listed, halves, pair, query_of
+from gateway.api.parsing.paging import CURSOR, ConversationId, Listed, halves, pair, query_of
 from gateway.api.services import ApiRequest
 from gateway.base.redact import without_secrets
 from gateway.memory.learning.objectives import split_listed
@@ -36,7 +36,8 @@ from gateway.store.memory.tasks import (
 )
 
 Title = Annotated[str, Meta(min_length=1, max_length=300)]
-Day = Annotated[str, Meta(pattern=r"^[0-9]{4}(-[0-9]{2}){0,2}$")]  # or a month, or a year
+_DATES = "a date such as 2026-11-20, a month such as 2026-11, or a year"
+Day = Annotated[str, Meta(pattern=r"^[0-9]{4}(-[0-9]{2}){0,2}$", description=_DATES)]
 
 
 class Tool(Body, frozen=True):
@@ -73,10 +74,16 @@ class TaskChange(Body, frozen=True, kw_only=True):
 
 
 class TaskQuery(Listed, frozen=True, kw_only=True):
-    day: Annotated[str, Meta(pattern=r"^(today|[0-9]{4}(-[0-9]{2}){0,2})$")] | UnsetType = UNSET
+    day: (
+        Annotated[str, Meta(pattern=r"^(today|[0-9]{4}(-[0-9]{2}){0,2})$", description=f"today, {_DATES}")]
+        | UnsetType
+    ) = UNSET
     state: State | UnsetType = UNSET
     conversation: ConversationId | UnsetType = UNSET
-    before: Annotated[str, Meta(pattern=r"^[0-9]{4}(-[0-9]{2}){0,2}~[^~\n]{1,100}$")] | UnsetType = UNSET
+    before: (
+        Annotated[str, Meta(pattern=r"^[0-9]{4}(-[0-9]{2}){0,2}~[^~\n]{1,100}$", description=CURSOR)]
+        | UnsetType
+    ) = UNSET
 
     @property
     def cursor(self) -> tuple[str, str] | None:
@@ -183,7 +190,7 @@ def _checked_day(day: str) -> str:
     try:
         date.fromisoformat((day + "-01-01")[: len("2026-11-20")])
     except ValueError:
-        raise invalid("day", "send a date such as 2026-11-20, a month such as 2026-11, or a year") from None
+        raise invalid("day", f"must be {_DATES}") from None
     return day
 
 

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, TypeVar
 
 import msgspec
-from msgspec import Meta, Struct, inspect
+from msgspec import Meta, Struct
 from starlette.requests import Request
 
+from gateway.api.parsing.explain import explained
 from gateway.api.parsing.json_faults import MAX_DEPTH, deep_field, find_fault, json_object
 from gateway.base.errors import InvalidRequestError
 from gateway.inference.interface import KeepAlive
@@ -30,10 +31,6 @@ ignored_hints: ContextVar[list[str]] = ContextVar("ignored_hints")
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _DURATION = re.compile(r"([+-]?)((?:\d+(?:\.\d*)?(?:ms|s|m|h|d))+)")
 _PART = re.compile(r"(\d+(?:\.\d*)?)(ms|s|m|h|d)")
-_PATH = re.compile(r" - at `\$\.?(.*)`$", re.DOTALL)
-_NAMED = re.compile(r"(?:missing required|contains unknown) field `(.*)`$", re.DOTALL)
-_INDEX = re.compile(r"\[[^\]]*\]")
-_NO_CHOICE = re.compile(r"Invalid (?:enum )?value (.*)", re.DOTALL)
 _NEVER = -1.0
 _FEW = 12  # fields that an error lists
 
@@ -235,7 +232,7 @@ def convert(fields: dict[str, Any], kind: type[T], *, strict: bool = True) -> T:
     try:
         return msgspec.convert(fields, kind, strict=strict)
     except msgspec.ValidationError as error:
-        raise _explained(str(error), kind) from None
+        raise explained(str(error), kind) from None
 
 
 def _possible(name: str, known: tuple[str, ...]) -> str:
@@ -292,36 +289,3 @@ def _occurrences(value: Any, path: str, place: str = "") -> Iterator[tuple[str, 
     elif isinstance(value[name], list):
         for index, item in enumerate(value[name]):
             yield from _occurrences(item, rest, f"{place}{name}[{index}].")
-
-
-def _explained(problem: str, kind: type) -> InvalidRequestError:
-    """msgspec's message with the field's path in front; the innermost field at fault becomes ``param``."""
-    match = _PATH.search(problem)
-    path, text = (match[1], problem[: match.start()]) if match else ("", problem)
-    if (wrong := _NO_CHOICE.match(text)) and (possible := _choices(kind, path)):
-        text = f"{wrong[1]} is none of {', '.join(map(repr, possible))}"
-    named = _NAMED.search(text)  # the path of a missing or unknown field ends at its parent
-    if named:
-        path = f"{path}.{named[1]}" if path else named[1]
-    code = "unknown_field" if "unknown field" in text else None
-    return InvalidRequestError(f"`{path}`: {text}" if path else text, param=path or None, code=code)
-
-
-def _choices(kind: type, path: str) -> list[str]:
-    """The texts that are possible at a path of msgspec's message, such as ``messages[0].role``."""
-    found = [inspect.type_info(kind)]
-    tags: list[Any] = []
-    for part in _INDEX.sub(".[]", path).split("."):
-        every = [inner for each in found for inner in getattr(each, "types", (each,))]
-        tags = [each.tag for each in every if isinstance(each, inspect.StructType) and each.tag_field == part]
-        found = [each.item_type for each in every if part == "[]" and isinstance(each, inspect.ListType)]
-        found += [
-            field.type
-            for each in every
-            if isinstance(each, inspect.StructType)
-            for field in each.fields
-            if field.encode_name == part
-        ]
-    every = [inner for each in found for inner in getattr(each, "types", (each,))]
-    literals = (each.values for each in every if isinstance(each, inspect.LiteralType))
-    return [value for values in (tags, *literals) for value in values if isinstance(value, str)]

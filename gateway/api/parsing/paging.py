@@ -12,7 +12,9 @@ from gateway.base.errors import InvalidRequestError
 
 Limit = Annotated[int, Meta(ge=1, le=200, description="Maximum number of rows.")]
 Seq = Annotated[int, Meta(ge=0, le=2**63 - 1, description="`next` of the previous page.")]
-ConversationId = Annotated[str, Meta(pattern=r"^[A-Za-z0-9._:-]{1,128}$")]
+ID_CHARACTERS = "1 to 128 letters, digits, dots, underscores, colons and hyphens"
+CURSOR = "`next` of the previous page"
+ConversationId = Annotated[str, Meta(pattern=r"^[A-Za-z0-9._:-]{1,128}$", description=ID_CHARACTERS)]
 _BETWEEN = "~"
 
 Q = TypeVar("Q", bound=Struct)
@@ -42,7 +44,10 @@ class Paged(Listed, frozen=True, kw_only=True):
 class PagedByTime(Listed, frozen=True, kw_only=True):
     """A list whose cursor is the time and the id of a row, as :func:`pair` joins them."""
 
-    before: Annotated[str, Meta(pattern=r"^[0-9]{1,12}(\.[0-9]{1,12})?~[^~\n]{1,100}$")] | UnsetType = UNSET
+    before: (
+        Annotated[str, Meta(pattern=r"^[0-9]{1,12}(\.[0-9]{1,12})?~[^~\n]{1,100}$", description=CURSOR)]
+        | UnsetType
+    ) = UNSET
 
     @property
     def cursor(self) -> tuple[float, str] | None:

@@ -135,7 +135,9 @@ async def test_the_parts_of_a_page_are_the_page(server: LiveServer) -> None:
 @EVERY
 async def test_mistakes_are_told_to_the_model(server: LiveServer, mode: Mode) -> None:
     async with connected(server, mode) as client:
-        assert "`limit`: Expected `int` <= 10" in await refused(client, "search_wiki", query="x", limit=11)
+        assert "`limit`: must be a whole number of at most 10" in await refused(
+            client, "search_wiki", query="x", limit=11
+        )
         assert "missing required field `query`" in await refused(client, "search_wiki")
         assert "unknown field `colour`" in await refused(client, "facts", colour="red")
         assert "the wiki has no page `Nowhere`" in await refused(client, "read_page", title="Nowhere")
