@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import signal
 import socket
 from collections.abc import Callable, Iterator
@@ -151,9 +152,10 @@ def listening_socket(settings: ServerSettings) -> socket.socket:
         listening = socket.create_server(address[:2], family=family, backlog=_BACKLOG)
         return without_delay(listening)
     except OSError as error:
+        stop = "stop the program that uses it, or " if error.errno == errno.EADDRINUSE else ""
         raise ConfigurationError(
             f"cannot listen on {settings.host} port {settings.port}: {error.strerror}; "
-            "stop the program that uses it, or choose another --host or --port",
+            f"{stop}choose another --host or --port",
             code="address_unavailable",
         ) from error
 

@@ -16,6 +16,7 @@ from gateway.config.settings import Settings
 from gateway.config.sources import LoadedSettings, load_settings
 
 F = TypeVar("F", bound=Callable[..., Any])
+_LONGEST = 1000  # characters of a sentence
 
 
 class LocalOptions(NamedTuple):
@@ -39,6 +40,15 @@ class LocalOptions(NamedTuple):
     def settings(self) -> Settings:
         """Raises ConfigurationError."""
         return self.load().settings
+
+
+class Group(click.Group):
+    """Lists its commands with the whole first sentence of their help, which click cuts at the end of the line."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        rows = [(name, self.commands[name].get_short_help_str(_LONGEST)) for name in self.list_commands(ctx)]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
 
 
 class PathType(click.Path):

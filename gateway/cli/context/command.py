@@ -12,7 +12,7 @@ from tqdm import tqdm
 
 from gateway.base.errors import InvalidRequestError
 from gateway.cli.common.database import opened_database
-from gateway.cli.common.options import LocalOptions, PathType, json_option, with_local
+from gateway.cli.common.options import Group, LocalOptions, PathType, json_option, with_local
 from gateway.cli.common.text import say, size_text, table, time_text
 from gateway.cli.context.choice import opened_project, project_meant
 from gateway.cli.context.queries import COMMANDS
@@ -27,7 +27,7 @@ from gateway.store.db import Database
 _NAME = re.compile(r"[\w][\w .+-]{0,63}")
 
 
-@click.group()
+@click.group(cls=Group)
 def context() -> None:
     """Understand a codebase: who calls what, and what a change concerns. Nothing is written into a project."""
 

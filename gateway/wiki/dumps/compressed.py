@@ -84,7 +84,7 @@ def open_dump(path: Path) -> Iterator[DumpFile]:
     """Open the dump at ``path``. Raises DumpError when that fails or its compression is not supported."""
     if not path.is_file():
         what = "this is not a regular file" if path.exists() else "there is no such file"
-        raise DumpError(f"{what}: give the path or the URL of a MediaWiki XML export")
+        raise DumpError(f"{what}: give the path or the URL of a MediaWiki XML export, or a folder")
     try:
         file = path.open("rb")
     except OSError as error:

@@ -182,7 +182,9 @@ class DumpParser:
             return self.truncated()
         what = f"line {error.lineno}: {expat.errors.messages[error.code]}"
         if not self._names:
-            return DumpError(f"this is not XML ({what}); hearth reads MediaWiki XML exports", code="not_xml")
+            return DumpError(
+                f"this is not XML ({what}); hearth reads MediaWiki XML exports and folders", code="not_xml"
+            )
         return DumpError(f"the XML is damaged {self._where()} ({what})")
 
     def _doctype(self, name: str, *_: object) -> None:

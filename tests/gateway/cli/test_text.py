@@ -98,6 +98,13 @@ def test_every_command_has_help_and_its_line_in_the_overview(name: str) -> None:
     assert COMMANDS[name][1] in CliRunner().invoke(cli, ["--help"]).output
 
 
+@pytest.mark.parametrize("width", ["40", "80"])
+@pytest.mark.parametrize("name", ["context", "tasks", "memory", "store", "assistants"])
+def test_help_cuts_no_sentence(name: str, width: str) -> None:
+    result = CliRunner().invoke(cli, [name, "--help"], env={"COLUMNS": width})
+    assert "..." not in result.output.split("Commands:")[1]
+
+
 def test_wrong_usage_ends_with_2(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["nonsense"]) == 2
     assert run(["ask", "--nonsense"]) == 2

@@ -118,6 +118,12 @@ def test_an_address_in_use() -> None:
         listening_socket(ServerSettings(host="no.such.host.invalid", port=0))
 
 
+def test_only_an_address_in_use_is_blamed_on_another_program() -> None:
+    with pytest.raises(ConfigurationError) as refused:
+        listening_socket(ServerSettings(host="192.0.2.1"))  # of no machine: reserved for documents
+    assert str(refused.value).endswith("; choose another --host or --port")
+
+
 def test_urls() -> None:
     with listening_socket(ServerSettings(port=0)) as sock:
         port = sock.getsockname()[1]
