@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from gateway.ask.answer import Known
 from gateway.ask.journal import Journal
 from gateway.ask.run import FlowParts, QuestionRun
-from gateway.ask.types import AnswerDone, AskCall, AskEvent
+from gateway.ask.types import AnswerDone, AskCall, AskEvent, Skipped
 from gateway.base.aio import finish, stop
 from gateway.base.errors import CLIENT_GONE, HearthError
 from gateway.store.request_log import RequestRecord
@@ -23,10 +23,10 @@ from gateway.wiki.source import KnownAnswer, WikiSource
 
 
 class AskFlow:
-    """Answers questions. ``record`` writes to the request log and raises nothing."""
+    """Answers questions. ``record`` writes to the request log, returns why it did not, and raises nothing."""
 
     def __init__(
-        self, parts: FlowParts, record: Callable[[Callable[[], RequestRecord]], Awaitable[None]] | None
+        self, parts: FlowParts, record: Callable[[Callable[[], RequestRecord]], Awaitable[str]] | None
     ) -> None:
         self._parts = parts
         self._record = record
@@ -57,9 +57,14 @@ class AskFlow:
             await finish(self._close(journal, task))
 
     async def _answer(self, journal: Journal) -> None:
-        """Write the record before the last event, so that a client that has the answer can look it up."""
+        """Write the record before the last event, so that a client that has the answer can look it up.
+
+        An answer whose record could not be written says so.
+        """
         result = await QuestionRun(self._parts, journal).answer()
-        await finish(self._write_record(journal, 200, None))
+        if problem := await finish(self._write_record(journal, 200, None)):
+            lost = Skipped("the record of this question in the request log", problem)
+            result = replace(result, skipped=[*result.skipped, lost])
         journal.emit(AnswerDone(result))
 
     async def _close(self, journal: Journal, task: asyncio.Task[None]) -> None:
@@ -80,10 +85,10 @@ class AskFlow:
             return 504, "deadline_exceeded"
         return CLIENT_GONE, "cancelled"
 
-    async def _write_record(self, journal: Journal, status: int, error: str | None) -> None:
+    async def _write_record(self, journal: Journal, status: int, error: str | None) -> str:
         if self._record is None or journal.recorded or not journal.call.store:
-            return
+            return ""
         journal.recorded = True
-        await self._record(
+        return await self._record(
             lambda: journal.record(self._parts.model_name(journal.call.adapter), status, error)
         )

@@ -39,7 +39,7 @@ class Citation(Struct, frozen=True):
 
 
 class Skipped(Struct, frozen=True):
-    """A page that was found but not used, or a search that failed."""
+    """A page that was found but not used, or something that failed: a search, the record of the question."""
 
     title: str
     reason: str

@@ -23,7 +23,7 @@ from gateway.store.request_log import Kind, RequestRecord
 from gateway.telemetry.generations import GenerationRecorder
 from model_host.protocol import Delta, Finished, Message, TextPart
 
-Record = Callable[[Callable[[], RequestRecord]], Coroutine[Any, Any, None]]
+Record = Callable[[Callable[[], RequestRecord]], Coroutine[Any, Any, object]]
 
 # The kinds of record by prompt; all other prompts make summaries.
 _KINDS: dict[str, Kind] = {

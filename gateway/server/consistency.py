@@ -35,6 +35,8 @@ def check(settings: Settings, prompts: PromptSet, model: ResolvedModel | None) -
     found = [*contradictions(settings), *_of_prompts(settings, prompts)]
     if model is not None:
         found += _of_model(settings, model)
+    for resolve in models_beside(settings):
+        found += _of_file(resolve(settings))
     found += _of_tokenizer(settings)
     if found:
         raise ConfigurationError("\n".join(found), code="contradictory_settings")

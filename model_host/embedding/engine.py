@@ -62,7 +62,7 @@ class EmbeddingEngine:
             other = (
                 "a reranker: set it as rerank.model"
                 if pooling == llama_cpp.LLAMA_POOLING_TYPE_RANK
-                else "no embedding model: it does not make one vector of a text; choose another one"
+                else "no embedding model: it does not make one vector of a text"
             )
             raise LoadError("model_unsupported", f"{path} is {other}")
         self.n_ctx = min(
@@ -132,9 +132,7 @@ class EmbeddingEngine:
             names = (len(name).to_bytes(8, "little") + name for name in _HEAD)
             found = any(data.find(name, 0, _HEADER_BYTES) >= 0 for name in names)
         if not found:
-            raise LoadError(
-                "model_unsupported", f"{path} is no reranker: it makes no scores; choose another one"
-            )
+            raise LoadError("model_unsupported", f"{path} is no reranker: it makes no scores")
         if (
             llama_cpp.llama_model_n_cls_out(self.weights.handle) != 1
             or llama_cpp.llama_model_chat_template(self.weights.handle, b"rerank")

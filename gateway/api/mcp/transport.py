@@ -97,7 +97,9 @@ async def _call(context: Context, params: CallToolRequestParams) -> CallToolResu
     request = _request(context)
     tool = next((tool for tool in _offered(request) if tool.name == params.name), None)
     if tool is None:
-        raise MCPError(INVALID_PARAMS, f"there is no tool `{params.name[:100]}`")
+        off = any(each.name == params.name for each in offered(write=True))
+        remedy = ": the tools that write are off, the server's setting mcp.write turns them on" if off else ""
+        raise MCPError(INVALID_PARAMS, f"there is no tool `{params.name[:100]}`{remedy}")
     steps = 0
 
     async def progress(text: str) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import structlog
 
+from gateway.base.errors import HearthError
 from gateway.config.settings import LogSettings
 from gateway.store.db import Database
 from gateway.store.request_log import RequestRecord, add_record
@@ -22,8 +23,11 @@ class Recorder:
         self._database = database
         self._metrics = metrics
 
-    async def __call__(self, make: Callable[[], RequestRecord]) -> None:
-        """Store the record that ``make`` returns, and delete the oldest over the limits. Counts failures."""
+    async def __call__(self, make: Callable[[], RequestRecord]) -> str:
+        """Store the record that ``make`` returns, and delete the oldest over the limits. Counts failures.
+
+        Returns why it is not stored; "" if it is.
+        """
         limits = self._limits
         try:
             record = make()
@@ -35,6 +39,12 @@ class Recorder:
                     max_record_bytes=limits.max_record_bytes,
                 )
             )
+        except HearthError as error:
+            self._metrics.records_failed.inc()
+            log.error("the request could not be recorded", reason=error.message)
+            return error.message
         except Exception:
             self._metrics.records_failed.inc()
             log.exception("the request could not be recorded")
+            return "internal error"
+        return ""

@@ -180,8 +180,9 @@ class Setup:
         """Make the flow of /ask, without the request log and the cache of summaries."""
         records: list[RequestRecord] = []
 
-        async def keep(make: Callable[[], RequestRecord]) -> None:
+        async def keep(make: Callable[[], RequestRecord]) -> str:
             records.append(make())
+            return ""
 
         parts = FlowParts(
             settings=self.settings.ask,

@@ -75,11 +75,12 @@ def chosen_project(connection: apsw.Connection, which: str) -> CodeProject:
     if which:
         return project_of(connection, which)
     known = list_projects(connection)
-    if len(known) != 1:
-        names = (
-            ", ".join(f"`{each.name}`" for each in known)
-            or "none; on the server, `hearth context add PATH` adds one"
+    if not known:
+        raise InvalidRequestError(
+            "no project is registered; on the server, `hearth context add PATH` adds one", param="project"
         )
+    if len(known) > 1:
+        names = ", ".join(f"`{each.name}`" for each in known)
         raise InvalidRequestError(f"`project` must name one of the projects: {names}", param="project")
     return known[0]
 

@@ -241,6 +241,24 @@ async def test_a_record_that_cannot_be_written_costs_no_reply(client: Client, se
         await asyncio.sleep(0.005)
 
 
+async def test_an_answer_says_that_its_record_is_lost(
+    settings: Settings, inference: ScriptedInference, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with full_disk() as disk:
+        async with in_process(settings, inference) as client:
+            question = {"question": "Who created Befunge?"}
+            assert "record" not in (await client.post("/ask", json=question)).text
+            disk.full = True
+            reply = await client.post("/ask", json=question)
+            disk.full = False
+            assert reply.status_code == 200 and reply.json()["answer"]
+            [lost] = [each for each in reply.json()["skipped"] if "record" in each["title"]]
+            assert "free some disk space" in lost["reason"]
+            assert await _failed_records(client) == 1
+    logged = capsys.readouterr().out
+    assert "free some disk space" in logged and "Traceback" not in logged
+
+
 async def _failed_records(client: Client) -> float:
     metrics = (await client.get("/metrics")).text
     return float(metrics.partition("\nrequest_records_failed_total ")[2].split("\n")[0])

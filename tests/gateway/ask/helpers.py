@@ -177,8 +177,9 @@ class Asked:
         )
         self.flow = AskFlow(parts, self._keep)
 
-    async def _keep(self, make: Callable[[], RequestRecord]) -> None:
+    async def _keep(self, make: Callable[[], RequestRecord]) -> str:
         self.records.append(make())
+        return ""
 
     def run(self, question: str, owner: str = "alice", **fields: Any) -> AsyncIterator[AskEvent]:
         return self.flow.run(AskCall(id="q", question=question, owner=owner, **fields))

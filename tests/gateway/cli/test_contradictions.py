@@ -198,6 +198,8 @@ def test_start_is_refused_and_everybody_says_the_same(hearth: Run, tmp_path: Pat
     assert f"settings: {floor}\nsettings: {style}\n" in doctor.stdout
     as_json = hearth("doctor", "--json", **wrong)
     assert (as_json.returncode, json.loads(as_json.stdout)["problems"]) == (78, [floor, style])
+    models = {"HEARTH_EMBEDDING__MODEL": "/etc/hostname"}
+    assert "embedding.model is /etc/hostname" in hearth("start", "--port", "0", **models).stderr
     evaluated = hearth("eval", "--limit", "1", **wrong)
     assert (evaluated.returncode, floor in evaluated.stderr) == (78, True)
 

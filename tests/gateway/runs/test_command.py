@@ -128,7 +128,7 @@ def test_run_watch_answer_pause_resume_and_cancel(
     failed, searched, thought, remembered = (
         run_command(environment, tmp_path, "log", each, "--replay", "--url", url) for each in requests
     )
-    assert "must name one of the projects" in failed.stderr, "what failed then fails now"
+    assert "no project is registered" in failed.stderr, "what failed then fails now"
     assert searched.stdout.startswith("--- search_wiki(query='Befunge'): the same result\n")
     assert thought.stdout.startswith("--- generation 1: step, prompt step")
     assert remembered.stdout.startswith("--- remember(text='my cup is blue'): not called again")

@@ -216,7 +216,7 @@ async def test_a_failed_step_asks_and_can_be_changed(client: Client) -> None:
     task = await begin(client, "x", "search_code: parser")
     run = await rest(client, task)
     assert run["breakpoint"]["kind"] == "failed"
-    assert "`project` must name one of the projects" in run["breakpoint"]["question"]
+    assert "no project is registered" in run["breakpoint"]["question"]
     run = await answer(client, task, "retry")
     assert run["steps"][0]["attempts"] == 2
     assert run["steps"][0]["outcome"] == "failed"
