@@ -8,11 +8,11 @@ from urllib.parse import quote
 import click
 
 from gateway.cli.common.client import GatewayClient, ServerOptions, say_list, with_client, with_server
-from gateway.cli.common.options import Group, is_group, json_option
+from gateway.cli.common.options import CommandGroup, is_group, json_option
 from gateway.cli.common.text import say
 
 
-@click.group(cls=Group, invoke_without_command=True)
+@click.group(cls=CommandGroup, invoke_without_command=True)
 @json_option
 @click.pass_context
 @with_server

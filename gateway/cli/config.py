@@ -6,13 +6,13 @@ import click
 import msgspec
 
 from gateway.cli.common.exits import EXIT_CONFIGURATION
-from gateway.cli.common.options import Group, LocalOptions, json_option, with_local
+from gateway.cli.common.options import CommandGroup, LocalOptions, json_option, with_local
 from gateway.cli.common.text import say, table
 from gateway.config.sources import flatten
 from gateway.server.consistency import problems
 
 
-@click.group(cls=Group)
+@click.group(cls=CommandGroup)
 def config() -> None:
     """Show the configuration."""
 

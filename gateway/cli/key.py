@@ -7,12 +7,12 @@ import click
 import msgspec
 
 from gateway.cli.common.database import opened_store, store_exists
-from gateway.cli.common.options import Group, LocalOptions, json_option, with_local
+from gateway.cli.common.options import CommandGroup, LocalOptions, json_option, with_local
 from gateway.cli.common.text import say, table, time_text
 from gateway.store.keys import KeyInfo, Role, create_key, list_keys, revoke_key
 
 
-@click.group(cls=Group)
+@click.group(cls=CommandGroup)
 def key() -> None:
     """Manage API keys. Once there is a key, every request needs one."""
 

@@ -6,11 +6,11 @@ import click
 from tqdm import tqdm
 
 from gateway.cli.common.client import GatewayClient, with_client
-from gateway.cli.common.options import Group
+from gateway.cli.common.options import CommandGroup
 from gateway.cli.common.text import say
 
 
-@click.group(cls=Group)
+@click.group(cls=CommandGroup)
 def memory() -> None:
     """Manage the summaries of conversations."""
 

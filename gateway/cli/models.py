@@ -11,14 +11,14 @@ import msgspec
 
 from gateway.base.errors import ConfigurationError
 from gateway.cli.common.client import GatewayClient, with_client
-from gateway.cli.common.options import Group, LocalOptions, is_group, json_option, with_local
+from gateway.cli.common.options import CommandGroup, LocalOptions, is_group, json_option, with_local
 from gateway.cli.common.text import say, size_text, table
 from gateway.config.settings import Settings
 from gateway.models.catalog import Catalog, ModelRow, resolve_model, with_model_name
 from gateway.models.gguf_header import estimate_ram
 
 
-@click.group(cls=Group, invoke_without_command=True)
+@click.group(cls=CommandGroup, invoke_without_command=True)
 @json_option
 @with_local
 @click.pass_context

@@ -10,7 +10,7 @@ from tqdm import tqdm
 
 from gateway.base.errors import ConfigurationError, HearthError
 from gateway.cli.common.database import opened
-from gateway.cli.common.options import Group, LocalOptions, json_option, with_local
+from gateway.cli.common.options import CommandGroup, LocalOptions, json_option, with_local
 from gateway.cli.common.runfile import running
 from gateway.cli.common.text import say
 from gateway.store.db import Database
@@ -19,7 +19,7 @@ from gateway.store.open import postgres_database
 _SCHEMES = ("postgresql://", "postgres://")
 
 
-@click.group(cls=Group)
+@click.group(cls=CommandGroup)
 def store() -> None:
     """The database of keys, request log, conversations, facts and tasks."""
 

@@ -42,7 +42,7 @@ class LocalOptions(NamedTuple):
         return self.load().settings
 
 
-class Group(click.Group):
+class CommandGroup(click.Group):
     """Lists its commands with the whole first sentence of their help, which click cuts at the end of the line."""
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

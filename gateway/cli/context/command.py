@@ -12,7 +12,7 @@ from tqdm import tqdm
 
 from gateway.base.errors import InvalidRequestError
 from gateway.cli.common.database import opened_database
-from gateway.cli.common.options import Group, LocalOptions, PathType, json_option, with_local
+from gateway.cli.common.options import CommandGroup, LocalOptions, PathType, json_option, with_local
 from gateway.cli.common.text import say, size_text, table, time_text
 from gateway.cli.context.choice import opened_project, project_meant
 from gateway.cli.context.queries import COMMANDS
@@ -27,7 +27,7 @@ from gateway.store.db import Database
 _NAME = re.compile(r"[\w][\w .+-]{0,63}")
 
 
-@click.group(cls=Group)
+@click.group(cls=CommandGroup)
 def context() -> None:
     """Understand a codebase: who calls what, and what a change concerns. Nothing is written into a project."""
 
@@ -115,11 +115,14 @@ def status(project: str | None, as_json: bool, local: LocalOptions) -> None:
 @click.argument("project")
 @with_local
 def remove(project: str, local: LocalOptions) -> None:
-    """Forget PROJECT: a name, a path or an id. Its files stay as they are."""
+    """Forget PROJECT: a name, a path or an id. Its files stay as they are.
+
+    The database keeps its size: what is stored next uses the space.
+    """
     with opened_project(local, project) as (database, found):
         database.write_sync(lambda c: projects.remove_project(c, found.id))
     touch_registry(local.settings.data_dir)
-    say(f"removed {found.name} ({found.path})")
+    say(f"removed {found.name} ({found.path}); the database reuses its space, and does not shrink")
 
 
 def _index(database: Database, project: CodeProject, as_json: bool) -> None:

@@ -7,13 +7,13 @@ from urllib.parse import quote
 import click
 
 from gateway.cli.common.client import GatewayClient, ServerOptions, say_list, with_client, with_server
-from gateway.cli.common.options import Group, is_group, json_option
+from gateway.cli.common.options import CommandGroup, is_group, json_option
 from gateway.cli.common.text import say
 from gateway.cli.tasks.lines import MARKS, task_line, tasks_text
 from gateway.cli.tasks.run import COMMANDS
 
 
-@click.group(cls=Group, invoke_without_command=True)
+@click.group(cls=CommandGroup, invoke_without_command=True)
 @click.option("--day", help="Only those of a day (YYYY-MM-DD or today).")
 @json_option
 @click.pass_context
