@@ -68,7 +68,7 @@ class TaskKeeper:
     async def offer(self, conversation: Conversation, asked: str) -> Offer:
         """Today's list, and the reply to a message that is a request, or what follows the reply if it has one in it."""
         offer = await self._todays_offer(conversation, asked)
-        if conversation.kind == "channel" or not self._parts.settings.tasks:
+        if not self._parts.settings.tasks:
             return offer
         done, in_part = await self._parts.requests.answer(conversation, asked)
         return msgspec.structs.replace(offer, **{"after" if in_part else "answer": done})

@@ -95,6 +95,10 @@ class ChatRequests(Requests):
             last = next(iter(page_of_messages(connection, conversation.id, limit=1)), None)
             if last is None or last.role != "user" or last.text != asked:
                 return "", False
+            if conversation.kind == "channel":
+                found = understood([asked], self._now(conversation, last))
+                language = Language(in_vietnamese(asked))
+                return language.said("not_here") if found is not None and found.reminders else "", False
             given = self._given(connection, conversation, last)
             if given is None:
                 given = self._given_within(connection, conversation, last)

@@ -11,7 +11,7 @@ from gateway.runs.planning.when import DAYS_VI
 
 Said = Literal[
     "on_list", "on_list_already", "not_put", "off_list", "done", "not_on_list", "several", "nothing_there", "is_there",
-    "list", "reminder", "alarm", "timer", "once",
+    "list", "reminder", "alarm", "timer", "once", "not_here",
 ]  # fmt: skip
 _SAID: dict[Said, tuple[str, str]] = {
     "on_list": ("On your list{day}: {what}", "Đã thêm vào danh sách{day}: {what}"),
@@ -33,6 +33,10 @@ _SAID: dict[Said, tuple[str, str]] = {
     "once": (
         "A reminder comes once and does not repeat itself. For what day and hour?",
         "Lời nhắc chỉ báo một lần. Ngày nào, mấy giờ?",
+    ),
+    "not_here": (
+        "I set no reminders in a channel.",
+        "Trong kênh chung không đặt được lời nhắc.",
     ),
 }
 Question = Literal["text", "time", "clock", "alarm", "timer", "past", "add", "drop", "day"]

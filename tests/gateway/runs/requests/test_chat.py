@@ -199,6 +199,20 @@ async def test_the_list_of_a_channel_is_left_alone(small: Client) -> None:
     assert await titles(small) == []
 
 
+@pytest.mark.parametrize(
+    ("asked", "refused"),
+    [
+        ("remind me to stretch in 20 seconds", "I set no reminders in a channel."),
+        ("nhắc tôi gọi mẹ lúc 9 giờ sáng mai", "Trong kênh chung không đặt được lời nhắc."),
+    ],
+)
+async def test_a_channel_is_told_that_no_reminder_is_set(small: Client, asked: str, refused: str) -> None:
+    """A small model said "Very well" instead."""
+    name = await start(small, kind="channel")
+    assert (await say(small, name, asked, speaker="ana"))["message"]["text"] == refused
+    assert await titles(small) == []
+
+
 async def test_what_was_done_before_its_reminder_is_done(small: Client) -> None:
     """Also where the reminder's own step, and its mention on today's list, have the same words."""
     name = await start(small)
