@@ -1,4 +1,4 @@
-"""Files with chats of other products, in the formats of OpenAI's: one JSON document, or one conversation per line."""
+"""Files with chats of other products, in OpenAI's or Anthropic's format: one JSON document, or one chat per line."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 import uuid
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ _NAMESPACE = uuid.UUID("6f1c1c38-6f2c-5d0b-9a52-2d3e0c5e7a11")
 _OTHER_BRANCH = "of branches that were not shown last"
 _OTHER_ROLE = "of systems and tools"
 _NO_TEXT = "without text"
+PARTS = "parts without text"  # images, files, calls of tools and thoughts, beside text that is imported
 _BOM = b"\xef\xbb\xbf"  # some editors begin UTF-8 with it
 _ZIP = b"PK\x03\x04"
 _BYTE = re.compile(r" \(byte (\d+)\)")
@@ -99,30 +101,35 @@ def _damaged(raw: bytes, error: Exception) -> InvalidRequestError:
 
 
 def chat(value: dict[str, Any], where: str, policy: PolicyName) -> tuple[Archive, Counter[str]]:
-    """Convert an exported conversation (``mapping``) or a request (``messages``).
+    """Convert an exported conversation (``mapping``, or Anthropic's ``chat_messages``) or a request (``messages``).
 
     Returns the archive, and the number of messages left out by reason. Raises InvalidRequestError that begins with
     ``where``.
     """
     left_out: Counter[str] = Counter()
+    if isinstance(value.get("chat_messages"), list):
+        value = _renamed(value)
     turns = value.get("messages")
     if isinstance(value.get("mapping"), dict):
         turns = _branch(value, where)
         count = sum(_message(node) is not None for node in value["mapping"].values())
         left_out[_OTHER_BRANCH] += count - len(turns)
     if not isinstance(turns, list):
-        raise InvalidRequestError(f"{where} has neither `mapping` nor `messages`")
+        raise InvalidRequestError(
+            f"{where} has none of `mapping`, `chat_messages` and `messages`: import the conversations.json of an export"
+        )
     known = value.get("conversation_id") or value.get("id") or msgspec.json.encode(value)
     name = str(uuid.uuid5(_NAMESPACE, str(known)))
     began = seconds(value.get("create_time"))
     messages: list[StoredMessage] = []
     for turn in turns:
-        role, text = _role_and_text(turn)
+        role, text, others = _role_and_text(turn)
         if role not in ("user", "assistant"):
             left_out[_OTHER_ROLE] += 1
         elif not text.strip():
             left_out[_NO_TEXT] += 1
         else:
+            left_out[PARTS] += others
             at = seconds(turn.get("create_time")) or began
             messages.append(message(messages, name, role, text, at))
     title = value.get("title")
@@ -170,6 +177,45 @@ def seconds(value: Any) -> float:
     return float(value)
 
 
+def _renamed(chat: dict[str, Any]) -> dict[str, Any]:
+    """Give a conversation of Anthropic's export the names of OpenAI's."""
+    messages: list[Any] = []
+    for each in chat["chat_messages"]:
+        if not isinstance(each, dict):
+            messages.append(each)
+            continue
+        sender, parts = each.get("sender"), each.get("content")
+        texts = parts if isinstance(parts, list) and parts else [each.get("text")]
+        attached = [
+            file
+            for kind in ("attachments", "files")
+            if isinstance(each.get(kind), list)
+            for file in each[kind]
+        ]
+        messages.append(
+            {
+                "role": "user" if sender == "human" else sender,
+                "content": [*texts, *({"file": file} for file in attached)],
+                "create_time": _unix(each.get("created_at")),
+            }
+        )
+    return {
+        "id": chat.get("uuid"),
+        "title": chat.get("name"),
+        "create_time": _unix(chat.get("created_at")),
+        "update_time": _unix(chat.get("updated_at")),
+        "messages": messages,
+    }
+
+
+def _unix(value: Any) -> float:
+    """A time such as 2026-11-20T09:00:00Z in Unix seconds, 0 for any other value."""
+    try:
+        return datetime.fromisoformat(value).timestamp()
+    except (TypeError, ValueError, OverflowError):
+        return 0.0
+
+
 def _branch(chat: dict[str, Any], where: str) -> list[Any]:
     """List the messages from the root to the end of the branch that was shown last. Raises InvalidRequestError."""
     nodes: dict[str, Any] = chat["mapping"]
@@ -200,21 +246,21 @@ def _parent(node: Any) -> str | None:
     return parent if isinstance(parent, str) else None
 
 
-def _role_and_text(turn: Any) -> tuple[Any, str]:
-    """Return role and text of a message. A message from the model to a tool counts as the tool's."""
+def _role_and_text(turn: Any) -> tuple[Any, str, int]:
+    """Return role and text of a message, and its number of parts without text.
+
+    A message from the model to a tool counts as the tool's.
+    """
     if not isinstance(turn, dict):
-        return None, ""
+        return None, "", 0
     author, content = turn.get("author"), turn.get("content")
     role = author.get("role") if isinstance(author, dict) else turn.get("role")
     if turn.get("recipient", "all") not in ("all", None, ""):
-        return "tool", ""
+        return "tool", "", 0
     if isinstance(content, dict):
         content = content["parts"] if "parts" in content else content.get("text")
     if isinstance(content, list):
-        texts = [
-            part if isinstance(part, str) else part.get("text")
-            for part in content
-            if isinstance(part, str | dict)
-        ]
-        return role, "\n".join(text for text in texts if isinstance(text, str))
-    return role, content if isinstance(content, str) else ""
+        found = [part.get("text") if isinstance(part, dict) else part for part in content]
+        texts = [text for text in found if isinstance(text, str)]
+        return role, "\n".join(texts), len(found) - len(texts)
+    return role, content if isinstance(content, str) else "", 0

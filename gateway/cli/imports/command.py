@@ -1,4 +1,4 @@
-"""`hearth import`: exports of hearth in either form, or conversations that OpenAI's products exported."""
+"""`hearth import`: exports of hearth in either form, or conversations that ChatGPT or Claude exported."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gateway.base.errors import InvalidRequestError
 from gateway.cli.common.database import opened_store
 from gateway.cli.common.options import LocalOptions, PathType, with_local
 from gateway.cli.common.text import say
-from gateway.cli.imports.chats import foreign
+from gateway.cli.imports.chats import PARTS, foreign
 from gateway.cli.imports.documents import CHAT, documents
 from gateway.store.db import Database
 from gateway.store.memory.conversations import PolicyName
@@ -44,6 +44,8 @@ _Content = Archive | AssistantRow | FactRow | TaskRow
 def import_(source: Path, owner: str | None, local: LocalOptions) -> None:
     """Read conversations, facts and tasks from SOURCE, a file or the folder of an export with --documents.
 
+    SOURCE may also be the conversations.json of ChatGPT or Claude.
+
     Existing rows stay as they are. An invalid file is refused before anything is written.
     """
     if not (source.is_file() or source.is_dir()):
@@ -64,6 +66,8 @@ def import_(source: Path, owner: str | None, local: LocalOptions) -> None:
             redacted += _redactions(line) if new else 0
     secrets = f"; secrets replaced in them: {redacted}" if redacted else ""
     say(f"{added} added, {there} were there already{secrets}", err=True)
+    if parts := left_out.pop(PARTS, 0):
+        say(f"parts of messages without text left out: {parts}", err=True)
     if left_out:
         counts = ", ".join(f"{count} {what}" for what, count in left_out.items())
         say(f"messages left out: {counts}", err=True)

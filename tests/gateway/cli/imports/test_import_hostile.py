@@ -264,7 +264,7 @@ def test_what_is_not_taken_over_is_counted(tmp_path: Path) -> None:
     nodes: dict[str, Any] = {"root": {"parent": None, "message": None}}
     for name, parent, message in (
         ("a", "root", said("system", {"parts": ["hidden"]})),
-        ("b", "a", said("user", {"content_type": "text", "parts": ["Draw Huế"]})),
+        ("b", "a", said("user", {"content_type": "multimodal_text", "parts": [{"image": 1}, "Draw Huế"]})),
         ("c", "b", said("assistant", {"content_type": "code", "text": "draw()"}, recipient="python")),
         ("d", "c", said("tool", {"content_type": "execution_output", "text": "drawn"})),
         ("e", "d", said("assistant", {"content_type": "multimodal_text", "parts": [{"image": 1}]})),
@@ -279,6 +279,54 @@ def test_what_is_not_taken_over_is_counted(tmp_path: Path) -> None:
         "left out: 1 of branches that were not shown last, 3 of systems and tools, 1 without text"
         in done.output
     )
+    assert "parts of messages without text left out: 1" in done.output
     database = apsw.Connection(str(tmp_path / "data" / "hearth.db"))
     assert [row[0] for row in database.execute("SELECT text FROM messages")] == ["Draw Huế", "print(1)"]
     database.close()
+
+
+def test_chats_of_claude_are_taken_over(tmp_path: Path) -> None:
+    def said(sender: str, text: str, *parts: dict[str, Any], **fields: Any) -> dict[str, Any]:
+        at = {"created_at": "2026-05-01T08:00:05.5Z", "updated_at": "2026-05-01T08:00:05.5Z"}
+        return {"uuid": text, "sender": sender, "text": text, "content": list(parts)} | at | fields
+
+    exported = {
+        "uuid": "4d1c",
+        "name": "A trip to Huế",
+        "created_at": "2026-05-01T08:00:00Z",
+        "updated_at": "2026-05-01T09:00:00+00:00",
+        "account": {"uuid": "9a"},
+        "chat_messages": [
+            said(
+                "human",
+                "Look at this",
+                {"type": "text", "text": "Look at this"},
+                files=[{"file_name": "a.png"}],
+            ),
+            said(
+                "assistant",
+                "This block is not supported.",
+                {"type": "thinking", "thinking": "A picture."},
+                {"type": "text", "text": "A bridge."},
+            ),
+            said("human", "", attachments=[{"file_name": "b.txt", "extracted_content": "words"}]),
+            said("human", "Where is it?"),
+        ],
+    }
+    file = tmp_path / "conversations.json"
+    file.write_text(json.dumps([exported]))
+    done = run(tmp_path / "data", "import", str(file))
+    assert "1 added" in done.output and "messages left out: 1 without text" in done.output
+    assert "parts of messages without text left out: 2" in done.output
+    database = apsw.Connection(str(tmp_path / "data" / "hearth.db"))
+    rows = database.execute("SELECT role, text, created_at FROM messages ORDER BY seq").fetchall()
+    begun = 1777622400.0  # 2026-05-01T08:00:00Z
+    assert rows == [
+        ("user", "Look at this", begun + 5.5),
+        ("assistant", "A bridge.", begun + 5.5),
+        ("user", "Where is it?", begun + 5.5),
+    ]
+    made = database.execute("SELECT title, created_at, updated_at FROM conversations").fetchall()
+    assert made == [("A trip to Huế", begun, begun + 3600)]
+    database.close()
+    assert "0 added" in run(tmp_path / "data", "import", str(file)).output
