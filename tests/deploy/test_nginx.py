@@ -7,6 +7,7 @@ import json
 import re
 import socket
 import ssl
+import subprocess
 import threading
 import time
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ import psutil
 import pytest
 
 from gateway.server.app import ENDPOINTS
+from tests.deploy.debian import need
 from tests.deploy.proxy import NAME, Proxy, balanced, proxy
 from tests.end_to_end.server import Server
 from tests.waiting import eventually
@@ -255,6 +257,24 @@ def test_large_bodies_are_refused(front: Proxy) -> None:
         assert (reply.status_code, reply.json()["error"]["code"]) == (413, "request_too_large")
         long = client.get("/healthz", headers={"X": "y" * 40_000})
         assert (long.status_code, long.json()["error"]["code"]) == (431, "header_too_large")
+
+
+def test_large_bodies_over_http2_are_refused_in_the_envelope(front: Proxy, tmp_path: Path) -> None:
+    """nginx answered with a page of its own: there, a refused body is measured once more at the refusal."""
+    body = tmp_path / "body"
+    body.write_bytes(b"x" * 5_000_000)
+    command = [need("curl", "curl"), "-s", "--http2", "--cacert", str(front.folder / "cert.pem")]
+    command += [
+        "--noproxy",
+        "*",
+        "--resolve",
+        f"{NAME}:{front.secure}:127.0.0.1",
+        "--data-binary",
+        f"@{body}",
+    ]
+    command += ["-w", "\n%{http_version} %{http_code}", f"https://{NAME}:{front.secure}/ask"]
+    reply, _, status = subprocess.run(command, capture_output=True, text=True).stdout.rpartition("\n")
+    assert (status, json.loads(reply)["error"]["code"]) == ("2 413", "request_too_large")
 
 
 def test_heads_and_bodies_have_deadlines(tmp_path: Path, server: Server) -> None:
