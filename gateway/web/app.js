@@ -14,8 +14,10 @@ import { openWikiPage } from "./wiki.js";
 function route() {
   const [, title, anchor] = /^#\/wiki\/([^#]+)(?:#(.*))?$/.exec(location.hash) ?? [];
   const [, view, id, name] = /^#\/(ask|chat|code|tasks)(?:\/([^/]+))?(?:\/(.+))?$/.exec(location.hash) ?? [];
-  if (view === undefined && title === undefined && location.hash.length > 1) return; // an anchor, such as a source
-  for (const each of ["ask", "chat", "code", "tasks"]) {
+  const views = ["ask", "chat", "code", "tasks"];
+  const shown = [...views, "wiki"].some((each) => !byId(each).hidden);
+  if (shown && /^#[^/]/.test(location.hash)) return; // an anchor, such as a source
+  for (const each of views) {
     const current = title === undefined && each === (view ?? "ask");
     byId(each).hidden = !current;
     if (current) byId(`to-${each}`).setAttribute("aria-current", "page");

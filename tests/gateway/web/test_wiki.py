@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.end_to_end.server import Server
 from tests.gateway.web.browser import Browser
 from tests.gateway.web.server_side import add_page
@@ -23,3 +25,12 @@ def test_a_citation_of_a_wiki_that_is_nowhere_leads_to_its_page(browser: Browser
     assert browser.text("#wiki .hint a") == "https://esolangs.org/wiki/Befunge"
     browser.open(f"{served.url}/#/wiki/Nothing_here")
     browser.until_text("has no page", "#wiki .problem")
+
+
+@pytest.mark.parametrize("address", ["#/settings", "#/wiki/", "#main"])
+def test_an_address_without_a_view_shows_the_questions(
+    browser: Browser, served: Server, address: str
+) -> None:
+    """It showed an empty page; `#main` is what "Skip to content" leaves behind."""
+    browser.open(f"{served.url}/{address}")
+    browser.one("#question")
