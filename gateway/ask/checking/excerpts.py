@@ -76,6 +76,7 @@ def quotable(statements: list[Statement], start: int, end: int) -> bool:
     if not all(each.kind == "prose" for each in chosen):
         return len(chosen) == 1
     begins = start == 0 or not chosen[0].text[:1].islower()  # else it is the rest of a sentence: "Ook! is …"
-    # "No. You need no permission": an answer may begin with a short sentence, and is none without another.
-    longer = chosen[1:] if start == 0 and end > 1 else chosen
-    return begins and all(len(each.text.split()) >= _LEAST_WORDS for each in longer)
+    # "No. You need no permission", "A language for lists. Written in 1965.": a short sentence is no answer without
+    # another one, and begins none amid a text.
+    long = [len(each.text.split()) >= _LEAST_WORDS for each in chosen]
+    return begins and any(long) and (start == 0 or long[0])

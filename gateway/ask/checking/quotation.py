@@ -12,7 +12,7 @@ from gateway.ask.checking.evidence import EvidencePassage, Statement, as_meant, 
 from gateway.ask.checking.excerpts import are_code, are_steps, begins_list, is_about, lines_behind, quotable
 from gateway.ask.checking.question import kind_of, side_by_side
 from gateway.ask.checking.relevance import LEAST_SHARE, Relevance
-from gateway.ask.text.passages import ABOUT_TEXT, CELLS, introduces, is_sentence
+from gateway.ask.text.passages import ABOUT_TEXT, CELLS, REFERENCE, introduces, is_sentence
 from gateway.ask.text.words import any_case, asks, content_words
 
 # Weights of a question's word in a sentence, in a heading that is a question, in the sentences beside it, and above it.
@@ -328,7 +328,7 @@ class Quotations(Relevance):
         whole = not sought and every_word
         row, digits = CELLS in text, {word for word in content_words(text) if word.isdigit()}
         signed = self._signed(passage.n, text)
-        about_text = ABOUT_TEXT.match(text) is not None
+        about_text = any(about.match(text) for about in (ABOUT_TEXT, REFERENCE))
         begins = statements[start] is self._first.get(passage.n)
         undated = question.kind == "time" and not self.dated(text)
         # What a thing does is told where its page begins, if that has all words: "What does the red eye filter do?"
@@ -372,7 +372,7 @@ class Quotations(Relevance):
         # "This turns off the feature": what does, no sentence before it tells.
         led = statements[start - 1].kind == "prose" if start else not self._begins_section(passage)
         alone = not every_word and not led and _REFERS.match(text) is not None
-        clear = clear and not alone
+        alone = alone or (share != 1.0 and self._lacks_which(passage))
         above = passage.context.union(*(each.context for each in said_here))
         fitting = has_kind and not other_row
         sure = (fitting or (question.kind is not None and not other_row)) and not alone
@@ -389,7 +389,7 @@ class Quotations(Relevance):
             tuple(each.text for each in said_here),
             lines,
             score * (_OTHER if other else 1.0) / (1.0 + _PLACE * list(self._leads).index(passage.n)),
-            sure or (fitting and ((share == 1.0 and whole_passage) or (fits and clear))),
+            sure or (fitting and ((share == 1.0 and whole_passage) or (fits and clear and not alone))),
             signed or (has_kind and fits and not question.words - self._shared(question.words, every)),
             has_kind
             and not other

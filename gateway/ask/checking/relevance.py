@@ -16,7 +16,7 @@ import msgspec
 
 from gateway.ask.checking.evidence import SAME_AS, Evidence, EvidencePassage, Statement, as_meant, meaning
 from gateway.ask.checking.question import ReadQuestion, read_question, same_word, translated
-from gateway.ask.text.passages import CELLS
+from gateway.ask.text.passages import CELLS, REFERENCE
 from gateway.ask.text.synonyms import PAID_FOR, measured, synonymous
 from gateway.ask.text.wording import row_signs
 from gateway.ask.text.words import (
@@ -277,6 +277,12 @@ class Relevance:
             self._section_words[key] = meaning(content_words(text)) | self._leads[passage.n].words
         return self._section_words[key] | passage.context
 
+    def _lacks_which(self, passage: EvidencePassage) -> bool:
+        """Whether a page that the question names says nothing of the thing asked for: "Which font does Edlin use?"."""
+        sought = self._sought(passage.n)
+        named = self._evidence.titles[passage.n] <= self.question.words and not self.question.several
+        return named and self.question.which in sought - self._shared(sought, self._around(passage))
+
     def _signed(self, n: int, line: str) -> bool:
         """Whether a line begins with a sign that is asked about, on a page that is."""
         titles = self._evidence.titles
@@ -300,6 +306,9 @@ class Relevance:
     def has_kind(self, text: str, n: int) -> bool:
         """Whether the text of page ``n`` has a thing of the kind that is asked for, and compares if that is asked."""
         if self.question.utmost and not _UTMOST.search(text):
+            return False
+        about_text = self.question.kind is not None and REFERENCE.match(text) is not None
+        if about_text and not self._shared(self._sought(n), meaning(content_words(text))):
             return False
         if self.question.current and _PAST.search(text) and not _PRESENT.search(text):
             return False

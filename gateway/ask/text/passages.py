@@ -39,6 +39,8 @@ ABOUT_TEXT = any_case(
     r"(?:chapters?|sections?|pages?|documents?|manual|guide|tutorial|appendix|articles?|tables?|figures?|part|"
     r"is a list)\b"
 )
+# Years, numbers and names in a reference to a book, or in the date of the page, are not those of its subject.
+REFERENCE = any_case(r"\[[^\]]{4,}\][\W_]*\Z|(?:last|page) (?:updated|changed|modified|edited|reviewed)\b")
 _SENTENCE_END = re.compile(r"[.?!…:。][\"'”’)\]]*\s*\Z")
 _CAPTION = any_case(r"(?:figure|fig\.|table|example|listing) [0-9]")
 

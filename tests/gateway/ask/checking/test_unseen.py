@@ -170,3 +170,30 @@ def test_misspelt_words_that_ask(typed: str, meant: str) -> None:
 
 def test_abbreviations_of_dictionaries_do_not_end_a_sentence() -> None:
     assert len(sentences("[MIT, after 2000: orig. prob. from a play.] It is a game, esp. Of two.")) == 1
+
+
+SNARL = page(
+    "Snarl",
+    'Snarl with loops of its own. Written in 1965. It is for farms.\n\n["The Snarl Manual", Mill (Jul 1966)].\n\n'
+    "Last updated: 1994-11-04",
+)
+EDLIN = page("Edlin", "Edlin is a line editor. Its editor ran in 384 kilobytes.")
+FONTS = page("Typefaces", "A font is a set of letters.")
+
+
+def test_a_short_sentence_behind_another_one_answers() -> None:
+    assert said(relevance("In which year was Snarl written?", SNARL)) == (
+        "Snarl with loops of its own. Written in 1965."
+    )
+
+
+def test_the_year_of_a_reference_or_of_the_page_is_not_that_of_its_subject() -> None:
+    bare = page("Snarl", SNARL.sections[0].text.replace("Written in 1965. ", ""))
+    assert not answers(relevance("In which year was Snarl written?", bare))
+    assert "1994" in said(relevance("When was the page on Snarl last updated?", SNARL))
+
+
+def test_a_named_page_without_the_thing_asked_for_does_not_answer() -> None:
+    assert not answers(relevance("Which font does the Edlin editor use?", EDLIN, FONTS))
+    told = page("Edlin", "Edlin is a line editor. Its editor has a font of 8 by 14 dots.")
+    assert "8 by 14" in said(relevance("Which font does the Edlin editor use?", told, FONTS))
