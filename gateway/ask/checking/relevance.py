@@ -75,6 +75,7 @@ _PART = any_case(
 )
 _VERBS = frozenset(SAME_AS.values())
 DEFINED = re.compile(
+    r"(?!(?i:if|when|while|since|because|although|unless|until|once|whether)\b)"  # "If you sing when it is hot"
     r"(.{2,80}?)(?: (?:is|are|was|were|means?|refers? to|stands? for|denotes?)\b|: | [-–—] )"
 )
 _PRICE = any_case(rf"[$€£¥]|\bfree(?: of charge)?\b|\bgratis\b|{PAID_FOR}")
@@ -88,6 +89,7 @@ _PAST = re.compile(
     r"\b(?:was|were|had been|at (?:the|that) time|former(?:ly)?|previous(?:ly)?|used to|until [A-Z0-9])\b"
 )
 _PRESENT = any_case(r"\b(?:current(?:ly)?|now|today|at (?:the|this) moment|presently|still|since)\b")
+_ASKS = re.compile(r"[^|]*\w\?")  # a sentence that asks answers nothing; a sign may be a question mark
 _PREPOSITIONS = frozenset("of in at from near for on to by into".split())  # noqa: SIM905
 _WORD = re.compile(r"[^\W_][\w'’-]*")
 _NEAR_NAME = 4  # words between what bears a name and the name
@@ -151,6 +153,12 @@ class Relevance:
             for index in sections.values()
             if asks_the_same(stems, evidence.passages[index].heading, common)
         }
+        self._headed |= {
+            index
+            for index, each in enumerate(evidence.passages)
+            if (index in sections.values() or [first.kind for first in each.statements[:1]] == ["list"])
+            and self._tells_how(each.heading)
+        }
         self._asking = {n for n, name in evidence.names.items() if asks_the_same(stems, name)} or {
             n for n, name in [*evidence.names.items()][:1] if asks_more(stems, name)
         }
@@ -184,6 +192,11 @@ class Relevance:
     @property
     def doubtful(self) -> bool:
         return all(share is None or share < LEAST_SHARE for share in self._shares)
+
+    def _tells_how(self, heading: str) -> bool:
+        """Whether a heading names the task of a question for instructions: "Orphaning a package"."""
+        words, named = self.question.words, meaning(content_words(as_meant(heading)))
+        return self.question.how_to and len(words) > 1 and words <= named and len(named) <= len(words) + 1
 
     def _titles_compared(self) -> Set[frozenset[str]]:
         """The titles of the pages whose difference is all that the question asks for."""
@@ -305,7 +318,7 @@ class Relevance:
 
     def has_kind(self, text: str, n: int) -> bool:
         """Whether the text of page ``n`` has a thing of the kind that is asked for, and compares if that is asked."""
-        if self.question.utmost and not _UTMOST.search(text):
+        if (self.question.utmost and not _UTMOST.search(text)) or _ASKS.fullmatch(text):
             return False
         about_text = self.question.kind is not None and REFERENCE.match(text) is not None
         if about_text and not self._shared(self._sought(n), meaning(content_words(text))):

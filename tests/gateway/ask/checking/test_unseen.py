@@ -197,3 +197,21 @@ def test_a_named_page_without_the_thing_asked_for_does_not_answer() -> None:
     assert not answers(relevance("Which font does the Edlin editor use?", EDLIN, FONTS))
     told = page("Edlin", "Edlin is a line editor. Its editor has a font of 8 by 14 dots.")
     assert "8 by 14" in said(relevance("Which font does the Edlin editor use?", told, FONTS))
+
+
+SINGING = page(
+    "Handbook",
+    "You may ask others for advice.",
+    ("Summer", "If you sing when it is hot, close the window."),
+    ("Terms", "Singing is work with the voice."),
+    ("Leaving", "So you have read it all. How do you leave a choir?"),
+    ("Leaving a choir", "Write to the conductor a month before. Give back the notes."),
+)
+
+
+def test_a_clause_before_a_verb_defines_nothing() -> None:
+    assert said(relevance("what is singing", SINGING)).startswith("Singing is work")
+
+
+def test_a_heading_that_names_the_task_answers_how_to_do_it_and_a_question_does_not() -> None:
+    assert said(relevance("how do I leave a choir", SINGING)).startswith("Write to the conductor")
