@@ -27,6 +27,7 @@ _SUFFIXES = (
 )
 # Nouns that would become another word without their ending.
 _WHOLE = frozenset("shower flower locker corner counter former proper building butter note".split())  # noqa: SIM905
+_NO_PLURALS = frozenset(("https", "news", "lens", "always", "perhaps"))
 # Irregular forms, except those that are also words of their own, such as "found" or "left".
 _IRREGULAR = {
     form: base
@@ -73,7 +74,7 @@ def stem(word: str) -> str:
     word = _IRREGULAR.get(word, word)
     if word.removesuffix("s") in _WHOLE:
         return word.removesuffix("s")
-    if not word.isalpha():
+    if not word.isalpha() or word in _NO_PLURALS:
         return word
     for pattern, american in _BRITISH:
         word = pattern.sub(american, word)
