@@ -123,7 +123,7 @@ async def test_token_ids_are_texts(embedder: HostEmbedder) -> None:
 
 async def test_cancelling_the_caller_cancels_the_work(embedder: HostEmbedder) -> None:
     await embedder.warm()
-    task = asyncio.create_task(embedder.embed(EmbedCall(["a long text about languages " * 8] * 256)))
+    task = asyncio.create_task(embedder.embed(EmbedCall(["a long text about languages " * 8] * 2048)))
     await until(lambda: embedder.health().open_requests == 1)
     await asyncio.sleep(0.02)
     task.cancel()
@@ -152,7 +152,7 @@ async def test_a_killed_host_is_replaced(embedder: HostEmbedder) -> None:
     await embedder.warm()
     pid = embedder.health().pid
     assert pid is not None
-    task = asyncio.create_task(embedder.embed(EmbedCall(["a long text about languages " * 8] * 256)))
+    task = asyncio.create_task(embedder.embed(EmbedCall(["a long text about languages " * 8] * 2048)))
     await until(lambda: embedder.health().open_requests == 1)
     await asyncio.sleep(0.02)
     os.kill(pid, signal.SIGKILL)
