@@ -46,7 +46,7 @@ class CallPiece(Struct, frozen=True):
 Piece = Content | ThoughtPiece | CallPiece
 
 _FENCES = ("", "```", "```json")  # before a call without its marker
-_HEAD = 100  # characters that tell one; more than the longest begin with
+_HEAD = 100  # characters that have to tell such a call, white space included
 
 
 class ReplyParser:

@@ -118,3 +118,20 @@ def test_classes_below_one_that_is_defined_elsewhere(
         "- `a.ShopError` in a.js, line 1 [1]",
         "- `a.LateError` in a.js, line 2 [2]",
     ]
+
+
+async def test_words_that_only_ask_find_no_file(
+    project: Callable[[dict[str, str | bytes]], Indexable], database: Database
+) -> None:
+    made = project(
+        {
+            "docs/names.md": "# Names\n\nOnly a limited set of characters is allowed in a name.\n",
+            "docs/keys.md": "# Keys\n\n## The salt\n\nThe salt tells one use of the key from another, "
+            "and two salts make two keys.\n",
+        }
+    )
+    pages = await project_pages(database, made.id, Nearness(database, None))
+    assert [ref.title for ref in (await pages.search_text("how do I set the salt?", 5)).refs] == [
+        "docs/keys.md"
+    ]
+    assert [ref.title for ref in (await pages.search_text("set", 5)).refs] == ["docs/names.md"]
