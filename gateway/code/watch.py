@@ -106,8 +106,9 @@ class ProjectWatcher:
                 if inside or not await asyncio.to_thread(Path(project.path).is_dir):
                     if len(inside) <= _MANY:
                         await self._index_first(project, inside)
-                    await self._index(project, many=len(inside) > _MANY)
-                    if await asyncio.to_thread(_folders, project) != folders[project.id]:
+                    indexed = await self._index(project, many=len(inside) > _MANY)
+                    # A folder that was gone may be back by now: without its watches, its problem still noted.
+                    if not indexed or await asyncio.to_thread(_folders, project) != folders[project.id]:
                         return
 
     def _waiting(self, project: CodeProject) -> int:
@@ -122,8 +123,8 @@ class ProjectWatcher:
         with suppress(HearthError):  # comparing the project meets it again
             await asyncio.to_thread(ProjectIndexer(self._database, project).run_for, inside)
 
-    async def _index(self, project: CodeProject, *, many: bool) -> None:
-        """Index one project. A folder that is gone or cannot be read is noted in the registry."""
+    async def _index(self, project: CodeProject, *, many: bool) -> bool:
+        """Index one project, and whether it was; a folder that is gone or unreadable is noted in the registry."""
         try:
             if many:
                 await self._refresh(project)
@@ -131,6 +132,8 @@ class ProjectWatcher:
                 await asyncio.to_thread(ProjectIndexer(self._database, project).run)
         except HearthError as error:
             log.warning("a project could not be indexed", project=project.name, problem=error.message)
+            return False
+        return True
 
     async def _refresh(self, project: CodeProject) -> None:
         command = ["context", "refresh", project.id, "--data-dir", str(self._data_dir)]

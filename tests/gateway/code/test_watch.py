@@ -80,6 +80,25 @@ async def test_a_project_that_moves_away_and_comes_back(watched: tuple[Indexable
     await until(lambda: ("a", "a.back", "same file") in made.edges())
 
 
+async def test_a_project_that_is_back_before_the_watcher_has_noticed(
+    watched: tuple[Indexable, Supervision], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, _ = watched
+    aside, index = made.root.with_name("aside"), ProjectWatcher._index
+
+    async def moved_back(self: ProjectWatcher, row: CodeProject, *, many: bool) -> bool:
+        indexed = await index(self, row, many=many)
+        if aside.exists():
+            assert made.row.problem is not None
+            aside.rename(made.root)
+        return indexed
+
+    monkeypatch.setattr(ProjectWatcher, "_index", moved_back)
+    made.root.rename(aside)
+    await until(lambda: not aside.exists())
+    await until(lambda: made.row.problem is None, seconds=30)
+
+
 async def test_the_registry_is_followed(watched: tuple[Indexable, Supervision], tmp_path: Path) -> None:
     made, _ = watched
     other = tmp_path / "other"
@@ -106,9 +125,9 @@ async def test_a_small_change_does_not_wait_for_a_large_project(
     order: list[tuple[str, bool]] = []
     index = ProjectWatcher._index
 
-    async def noted(self: ProjectWatcher, row: CodeProject, *, many: bool) -> None:
+    async def noted(self: ProjectWatcher, row: CodeProject, *, many: bool) -> bool:
         order.append((row.name, many))
-        await index(self, row, many=many)
+        return await index(self, row, many=many)
 
     monkeypatch.setattr(ProjectWatcher, "_index", noted)
     supervision = Supervision()
