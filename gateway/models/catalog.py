@@ -327,11 +327,13 @@ def _resolve(wanted: _Wanted, known: Catalog) -> ResolvedModel:
     row = next((each for each in known.rows if each.path(wanted.data_dir) == path), None)
     if row is not None:
         return _resolve_row(row, wanted)
-    architecture = header_pairs(path).get("general.architecture") if wanted.kind == "embedding" else None
-    like = next((each for each in known.rows if _is_like(each, wanted.kind, path, architecture)), None)
     row = _unknown_row(path.stem, wanted.kind)
+    like = _row_like(known, wanted.kind, path)
     if like is not None:
-        row = msgspec.structs.replace(row, prompts=like.prompts, dimensions=like.dimensions)
+        described = {
+            each: getattr(like, each) for each in ("prompts", "dimensions", "defaults", "languages", "notice")
+        }
+        row = msgspec.structs.replace(row, **described)
     return _model(row, path, wanted, "the default for a model that is not in the catalog")
 
 
@@ -341,9 +343,15 @@ def _unknown_row(name: str, kind: Kind) -> ModelRow:
     return ModelRow(name=name, file="", description="", licence="", context=context, kind=kind)
 
 
-def _is_like(row: ModelRow, kind: Kind, path: Path, architecture: object) -> bool:
-    """Whether a file is a row's model in another form, by its name or its architecture."""
-    return row.kind == kind and (row.name in path.stem.lower() or (row.architecture or "") == architecture)
+def _row_like(known: Catalog, kind: Kind, path: Path) -> ModelRow | None:
+    """The row of which a file is the model in another form, by its name, or an embedding model by its architecture."""
+    stem = path.stem.lower()
+    rows = [row for row in known.rows if row.kind == kind]
+    named = [row for row in rows if row.name in stem]
+    if named or kind != "embedding":
+        return max(named, key=lambda row: len(row.name), default=None)
+    architecture = header_pairs(path).get("general.architecture")
+    return next((row for row in rows if row.architecture and row.architecture == architecture), None)
 
 
 def _resolve_row(row: ModelRow, wanted: _Wanted) -> ResolvedModel:

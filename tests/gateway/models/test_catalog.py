@@ -115,6 +115,29 @@ def test_a_file_of_ones_own_is_estimated(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("file", "like"),
+    [
+        ("smollm2-135m-hearth.8e5f35899a0a", "smollm2-135m-hearth"),
+        ("SmolLM2-135M-Instruct.Q4_1", "smollm2-135m"),
+        ("gemma-4-E2B-it-Q5_K_M", "gemma-4-e2b"),
+    ],
+)
+def test_another_file_of_a_known_chat_model_is_treated_as_its_row_says(
+    tmp_path: Path, file: str, like: str
+) -> None:
+    path, row = tmp_path / f"{file}.gguf", Catalog.load().get(like)
+    path.write_bytes(header(**GEMMA))
+    model = resolve_model(settings(tmp_path, str(path)))
+    assert row is not None
+    assert (model.name, model.defaults, model.languages, model.notice) == (
+        file,
+        row.defaults,
+        row.languages,
+        row.notice,
+    )
+
+
+@pytest.mark.parametrize(
     ("name", "message"),
     [
         ("gemma-4-e2b", "is not on this machine: run `hearth pull gemma-4-e2b`"),
