@@ -16,8 +16,8 @@ from gateway.inference.interface import GenerateCall, Inference
 from gateway.memory.answers.clock import clock_answer
 from gateway.memory.answers.copies import since_copies, without_recited
 from gateway.memory.answers.length import ReplyEnd, reply_end
+from gateway.memory.answers.notices import abilities, unspoken, unstored
 from gateway.memory.answers.requests import Requests
-from gateway.memory.answers.unspoken import unspoken
 from gateway.memory.compose import (
     Composition,
     Ingredients,
@@ -264,17 +264,20 @@ class ContextBuilder:
             ],
         )
         quoted: Sequence[str] = ()
-        answer = ""
+        answer, after = "", next((offer.after for offer in offers if offer.after), "")
         if not compacting:  # what is recalled for one message must not cause a compaction
             code = await self.project(conversation, asked)
             left_out = [*ingredients.left_out, *code.left_out]
             answer = next((offer.answer for offer in (code, *offers) if offer.answer), "")
             if not answer and conversation.kind == "chat":
                 # In a role that the model plays, it may be another time.
-                clock = not (conversation.instructions or conversation.assistant)
-                answer = (clock_answer(asked, parts.now(conversation)) if clock else "") or unspoken(
-                    parts.served.current.languages, asked
-                )
+                plays = bool(conversation.instructions or conversation.assistant)
+                answer = "" if plays else clock_answer(asked, parts.now(conversation))
+                if not answer and small:
+                    secret, in_part = unstored(asked)
+                    answer, after = ("", f"{after}\n{secret}".strip()) if in_part else (secret, after)
+                    answer = answer or ("" if plays else abilities(asked))
+                answer = answer or unspoken(parts.served.current.languages, asked)
             ingredients = msgspec.structs.replace(
                 ingredients, project=_named(code.blocks, "project"), left_out=left_out
             )
@@ -307,7 +310,7 @@ class ContextBuilder:
             composition=compose(ingredients, unlimited if compacting else budget),
             quoted=quoted,
             answer=answer,
-            after=next((offer.after for offer in offers if offer.after), ""),
+            after=after,
         )
 
     async def _with_history(

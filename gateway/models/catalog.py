@@ -37,8 +37,6 @@ _WORK: dict[Kind, str] = {
     "rerank": "a reranker",
 }
 _REPO_FILE = re.compile(r"(?P<repo>[\w.-]+/[\w.-]+):(?P<file>[^:]+)")
-
-
 # Smaller models talk about facts and tasks that they see, whatever is said, repeat themselves, refuse what the pages
 # answer, and answer less well than the pages' own words.
 _SMALL_BYTES = 700_000_000
@@ -330,28 +328,22 @@ def _resolve(wanted: _Wanted, known: Catalog) -> ResolvedModel:
     row = _unknown_row(path.stem, wanted.kind)
     like = _row_like(known, wanted.kind, path)
     if like is not None:
-        described = {
-            each: getattr(like, each) for each in ("prompts", "dimensions", "defaults", "languages", "notice")
-        }
-        row = msgspec.structs.replace(row, **described)
+        row = msgspec.structs.replace(like, name=row.name, context=row.context, ram_bytes=None)
     return _model(row, path, wanted, "the default for a model that is not in the catalog")
 
 
 def _unknown_row(name: str, kind: Kind) -> ModelRow:
-    """The row of a model that is not in the catalog."""
-    context = _UNKNOWN_CONTEXT[kind]
-    return ModelRow(name=name, file="", description="", licence="", context=context, kind=kind)
+    return ModelRow(name=name, file="", description="", licence="", context=_UNKNOWN_CONTEXT[kind], kind=kind)
 
 
 def _row_like(known: Catalog, kind: Kind, path: Path) -> ModelRow | None:
     """The row of which a file is the model in another form, by its name, or an embedding model by its architecture."""
-    stem = path.stem.lower()
     rows = [row for row in known.rows if row.kind == kind]
-    named = [row for row in rows if row.name in stem]
-    if named or kind != "embedding":
-        return max(named, key=lambda row: len(row.name), default=None)
-    architecture = header_pairs(path).get("general.architecture")
-    return next((row for row in rows if row.architecture and row.architecture == architecture), None)
+    alike = [row for row in rows if row.name in path.stem.lower()]
+    if not alike and kind == "embedding":
+        architecture = header_pairs(path).get("general.architecture")
+        alike = [row for row in rows if row.architecture and row.architecture == architecture]
+    return max(alike, key=lambda row: len(row.name), default=None)
 
 
 def _resolve_row(row: ModelRow, wanted: _Wanted) -> ResolvedModel:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from gateway.memory.answers.unspoken import UNSPOKEN
+from gateway.memory.answers.notices import UNSPOKEN
 from gateway.models.catalog import Catalog
 from tests.end_to_end.server import Server
 from tests.end_to_end.test_ask import events

@@ -14,13 +14,14 @@ import msgspec
 
 from gateway.base.redact import MARK
 from gateway.memory.answers.clock import told_the_time
+from gateway.memory.answers.notices import ABILITIES, SECRETS_UNSTORED, UNSPOKEN
 from gateway.memory.answers.questions import own_question
 from gateway.memory.answers.sought import ANSWERS, sought
-from gateway.memory.answers.unspoken import UNSPOKEN
 from gateway.memory.learning.statements import CODE, WORD
 from gateway.store.memory.messages import StoredMessage
 from gateway.store.stop_words import speaks
 
+_NOTICES = (UNSPOKEN, ABILITIES, *SECRETS_UNSTORED)
 _ELLIPSIS = "…"
 _RUN = 3  # words
 # A reply is a copy if this share of its runs of words is in later replies or earlier in itself.
@@ -40,7 +41,7 @@ def without_recited(messages: Sequence[StoredMessage], told: Callable[[str], boo
             continue
         recites = reply.text.startswith(ANSWERS) and (own_question(asked.text) or sought(asked.text))
         timed = told_the_time(asked.text, reply.text)
-        if recites or timed or told(reply.text) or reply.text == UNSPOKEN:
+        if recites or timed or told(reply.text) or reply.text in _NOTICES:
             recited |= {asked.seq, reply.seq}
     return [_bare(message, told) for message in messages if message.seq not in recited]
 
@@ -48,7 +49,11 @@ def without_recited(messages: Sequence[StoredMessage], told: Callable[[str], boo
 def _bare(message: StoredMessage, told: Callable[[str], bool]) -> StoredMessage:
     """The message without what was told after a reply and without the marks of secrets."""
     reply, between, aside = message.text.rpartition("\n\n")
-    text = reply if message.role == "assistant" and between and told(aside) else message.text
+    text = (
+        reply
+        if message.role == "assistant" and between and (told(aside) or aside in _NOTICES)
+        else message.text
+    )
     return msgspec.structs.replace(message, text=text.replace(MARK, _ELLIPSIS))
 
 

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 
 from gateway.base.stems import stem
+from gateway.memory.answers.kinds import of_kind
 from gateway.memory.learning.entailment import content
 from gateway.memory.learning.plain import FILLERS, plain_clauses
-from gateway.memory.learning.statements import NEGATION, UPPER
-from gateway.memory.learning.values import MONTH
+from gateway.memory.learning.statements import NEGATION
 from gateway.memory.learning.wordings import SUBJECT_VI
 from gateway.store.memory.facts import Fact
 from gateway.store.stop_words import VIETNAMESE
@@ -73,51 +73,12 @@ OTHERWISE = re.compile(
 ASKED = re.compile(
     r"['’]s\b|\b(?:what (?:time|day|date)|how (?:much|many|long|tall)|"
     r"(?:who|what|when|where|how)s?|which|again|exactly|called|named?|names|"
-    r"remember|recall|know|tell|remind|still|got|get|doing|"
+    r"remember|recall|know|tell|remind|still|got|get|doing|any|"
     r"(?:cái )?gì|đâu|ai|nào|mấy|bao|nhiêu|giờ|nhớ|biết|còn|thế|vậy|nhỉ|ấy|"
     rf"rồi|hả|nha|đang|nhà(?= {_ME_VI})|{_YOU_VI}|(?:không|ko|chưa)(?=\W*$))\b",
     re.I,
 )
 _NAME = re.compile(r"\b(?:names?|tên|who am i|tôi là ai|mình là ai)\b", re.I)
-# What a question of a place, a time, a number or a person asks for is in a statement that has one.
-KINDS = (
-    (
-        re.compile(r"\bwhere\b|(?<!\w)đâu(?!\w)", re.I),
-        re.compile(r"\b(?:in|at|near|from|to|on|ở|tại|từ)\b(?! ?[0-9])", re.I),
-    ),
-    (
-        re.compile(
-            r"\bwhen\b|\bwhat (?:time|day|date)\b|(?<!\w)(?:khi nào|bao giờ|ngày nào|mấy giờ)(?!\w)", re.I
-        ),
-        re.compile(
-            rf"\b(?:at|by|on|from|since|until|lúc|ngày|vào|năm) (?:the )?[0-9]|[0-9](?:[:/h]| ?[ap]m\b)|"
-            r"\bthe [0-9]{1,2}(?:st|nd|rd|th)\b|\bin (?:(?:19|20)[0-9]{2}\b|[0-9]+ (?:min|hour|day|week|month|year))|"
-            rf"[0-9](?:st|nd|rd|th)?(?: of)? {MONTH}|{MONTH} [0-9]|"
-            r"\b(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b|\b(?:thứ|chủ nhật|morning|evening|noon)\b",
-            re.I,
-        ),
-    ),
-    (
-        re.compile(r"\bhow (?:old|many|much|long|tall)\b|(?<!\w)(?:bao nhiêu|mấy)(?!\w)", re.I),
-        re.compile(
-            r"[0-9](?![0-9]*(?:st|nd|rd|th)\b)|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|twins?|"
-            r"một|hai|ba|bốn|năm|sáu|bảy|tám|chín|mười)\b",
-            re.I,
-        ),
-    ),
-    (
-        re.compile(r"\bhow long\b|(?<!\w)bao lâu(?!\w)", re.I),
-        re.compile(
-            r"\b(?:seconds?|minutes?|mins?|hours?|days?|weeks?|months?|years?|giờ|phút|ngày|tuần|tháng|năm)\b",
-            re.I,
-        ),
-    ),
-    (
-        re.compile(r"\bwho(?:['’]?s)?\b|(?<!\w)ai(?!\w)", re.I),
-        # A capital that begins no sentence.
-        re.compile(rf"\b(?:called|named?|tên)\b|(?-i:(?<=[\w,(] )[{UPPER}]\w)", re.I),
-    ),
-)
 # A name that no fact has is told by one of these words.
 _CALLED = re.compile(r"\b(?:called|named?|names|tên)\b|['’]s name", re.I)
 _WHICH_ONE = re.compile(
@@ -201,6 +162,12 @@ _WITHOUT_SUBJECT = re.compile(
     r"(?:\w+ing|work|live|study|play|drive|take|have|love|like|hate|use|sống|làm|học|thích|ở|đi|dùng)\b", re.I
 )
 OPENINGS = ("You told me", "Bạn đã nói")
+_YOU = (
+    ("The user is ", "you are "),
+    ("The user's ", "your "),
+    ("The user has ", "you have "),
+    ("Người dùng ", "bạn "),
+)
 _JOINED = re.compile(r"^(?:and|but|so|because|và|nhưng|vì)\s+", re.I)
 
 
@@ -279,11 +246,6 @@ def recalled_answer(question: OwnQuestion, facts: Sequence[Fact], later: Sequenc
     return _quoted(question, [*map(_words_of, facts), *(f"“{text}”" for text in later)])
 
 
-def asks_when(question: OwnQuestion) -> bool:
-    """Whether it asks for a time, which plans change."""
-    return bool(KINDS[1][0].search(question.text))
-
-
 def told_in(question: OwnQuestion, message: str) -> str:
     """The clause of a user's message that says what the question asks for; "" if none does."""
     if (
@@ -360,10 +322,6 @@ def _about_writer(words: frozenset[str], clause: str) -> bool | None:
     return None if _WITHOUT_SUBJECT.match(said) else False
 
 
-def of_kind(question: str, said: str) -> bool:
-    return all(says.search(said) for asks, says in KINDS if asks.search(question))
-
-
 def _agrees(question: OwnQuestion, fact: Fact) -> bool:
     """Whether likes answer a question for likes, and dislikes one for dislikes."""
     likes = fact.key.startswith("preference:")
@@ -372,7 +330,9 @@ def _agrees(question: OwnQuestion, fact: Fact) -> bool:
 
 def _words_of(fact: Fact) -> str:
     """The fact in the user's own words if it has several of these, or as it is stored."""
-    return f"“{_JOINED.sub('', fact.quote)}”" if " " in fact.quote else fact.text
+    if " " in fact.quote:
+        return f"“{_JOINED.sub('', fact.quote)}”"
+    return next((you + fact.text[len(they) :] for they, you in _YOU if fact.text.startswith(they)), fact.text)
 
 
 def _quoted(question: OwnQuestion, texts: Iterable[str], day: str = "") -> str:

@@ -38,5 +38,12 @@ class Requests:
         """
         return "", False
 
+    async def noted(self, conversation: Conversation, asked: str) -> tuple[str, bool]:
+        """Report of what the last message, no request, has changed on the list; "" for nothing.
+
+        True: it may say more than that.
+        """
+        return "", False
+
     def wake(self) -> None:
         """Look for reminders that a stored message has set."""

@@ -14,6 +14,8 @@ from msgspec import Struct
 
 from gateway.base.redact import MARK
 from gateway.memory.answers import questions
+from gateway.memory.answers.kinds import asks_kind, of_kind
+from gateway.memory.answers.notices import SECRETS_UNSTORED
 from gateway.memory.history import DECIDED
 from gateway.memory.learning.entailment import content
 from gateway.memory.learning.statements import HYPOTHETICAL, REPORTED, UPPER
@@ -61,6 +63,7 @@ _DOES = re.compile(
     rf"what (?:does|did) (?:(?:my|our) \w+|(?-i:[{UPPER}])[\w'’]+) (?!do\b|mean|stand|think|want|need|look)\w+(?: .+)?",
     re.I,
 )
+_MINE = re.compile(r"(?:my|our)\b", re.I)
 _TRAILING = re.compile(
     r"(?:[\s,]+(?:earlier|before|again|so far|yet|today|yesterday|please|pls|không|ko|chưa|rồi|vậy|thế|nhỉ|nữa|"
     r"ấy))+\W*$|\W+$",
@@ -78,15 +81,18 @@ _WH_VI = re.compile(
 )
 # "Which book are we reading?": the message may name the book without the word.
 _WHICH = re.compile(
-    r"(?:and |so )?(?:what|which) (\w+) (?=(?:am|are|is|was|were|do|did|does|have|has|had)\b)|"
+    r"(?:and |so )?(?:what|which) (\w+) (?=(?:am|are|is|was|were|will|do|did|does|have|has|had)\b)|"
     r"^(?:and |so )?which (?!(?:am|is|are|was|were|of|one|way|means?|reminds?|i|we)\b)(\w+) (?=\w+ )|"
     r"(?<!\w)(\w+) nào(?!\w)",
     re.I,
 )
+_WHICH_WAS_IT = re.compile(r"(?:and |so )?(?:what|which) \w+ was (?:it|that)", re.I)
 # No sign of another kind of question.
 _PLAIN = re.compile(r"\b(?:will|going to|gonna|sẽ|khi(?= nào))\b", re.I)
 # Implied subjects of questions of this kind.
-_OF_KIND = content("appointment time day date hour number place giờ ngày hôm lúc số cái chiếc tấm người con")
+_OF_KIND = content(
+    "appointment time day date hour number place color giờ ngày hôm lúc số cái chiếc tấm người con màu"
+)
 # What is planned comes, and is due.
 _SCHEDULED = re.compile(
     r"\b(?:booked|scheduled|planned|set for|moved|shifted|due|deadline|comes?|coming|arriv\w+|deliver\w*|only do)\b",
@@ -101,7 +107,7 @@ _NAMED = re.compile(rf"\b(?:called|named?|names|tên)\b|['’]s name\b|(?<!\w)l�
 _DEFINITE = re.compile(
     rf"\b(?:they|he|she|it|we|i|my|our|the|his|her|their|this|that|{SUBJECT_VI})\b|['’]s\b", re.I
 )
-_BEFORE_NAME = re.compile(rf"(\w+)(?: của)?(?: (?i:{SUBJECT_VI}))?,? (?=([{UPPER}]\w+))")
+_BEFORE_NAME = re.compile(rf"(\w+)(?: của)?(?: (?i:{SUBJECT_VI}))?[,:]? \(?(?=([{UPPER}]\w+))")
 _ASKS_AGE = re.compile(r"\bhow old\b|(?<!\w)tuổi(?!\w)", re.I)
 _AGED = re.compile(
     r"\b[0-9]{1,3} ?(?:tuổi|years?|yrs?|y/?o|months?|weeks?)\b|"
@@ -133,6 +139,11 @@ _REJECTS = re.compile(
 _AGREES = re.compile(r"\W*(?:ok(?:ay)?|yeah|yes|right|fine|lets|let['’]s|ừ|ok|thôi|vậy|chốt)\b", re.I)
 _SOMEBODY = rf"(?:{ONE}|{OF_SEVERAL}|{PERSON}|{PEOPLE})".replace("?P<who>", "?:")
 _SOMEBODY_VI = rf"(?:{ONE_VI}|{OF_SEVERAL_VI}|{PERSON_VI})".replace("?P<who>", "?:")
+# What a list has, and what nobody says of themselves.
+_NO_THING = (
+    r"(?:task|to-?do|reminder|meeting|appointment|plan|event|alarm|timer|errand|chore|time|idea|chance|choice|reason|"
+    r"right|question|message|option|problem|point|case|thing)"
+)
 # Only what its writer has said can answer it.
 _OWN = re.compile(
     r"(?:what(?:['’]?s| is| was) my name|who am i|what am i called|how old am i|where do (?:i|we) (?:live|work)|"
@@ -140,17 +151,19 @@ _OWN = re.compile(
     rf"(?:what|who|where|how old|when)(?:['’]?s| is| are| was) (?:my|our) (?:\w+ )?{_SOMEBODY}(?:['’]?s)?"
     r"(?: (?:name|called|named|birthday|age|job|from|again|now))*|"
     rf"where does (?:my|our) {_SOMEBODY} (?:live|work)|"
-    rf"do (?:i|we) have (?:an?|any) (?:\w+ )?{_SOMEBODY}s?|"
+    rf"do (?:i|we) have (?:an?|any) (?:\w+ )?{_SOMEBODY}s?|do i have (?:an?|any) (?:\w+ )?(?!{_NO_THING}s?\b)\w+|"
     rf"{SUBJECT_VI} (?:tên (?:là )?gì|là ai|bao nhiêu tuổi|(?:sống|ở|làm việc) (?:ở )?đâu)|"
     rf"{_SOMEBODY_VI} (?:của )?{SUBJECT_VI} (?:tên (?:là )?gì|bao nhiêu tuổi|làm (?:nghề )?gì)|"
     rf"{SUBJECT_VI} có (?:nuôi )?{_SOMEBODY_VI} (?:không|ko))\W*",
     re.I,
 )
+_ABOUT_WRITER = re.compile(rf"\b(?:am|do) (?:i|we)\b(?! have)|^\W*{SUBJECT_VI}\b", re.I)
+_OF_OTHERS = re.compile(rf"\b(?:my|our) (?:\w+ )?{_SOMEBODY}\b|{_SOMEBODY_VI} (?:của )?{SUBJECT_VI}\b", re.I)
+_WRITER = re.compile(rf"\b(?:i|i['’]m|i['’]ve|im|we)\b|(?:^|[,.] ?){SUBJECT_VI}\b", re.I)
 _NOTHING = (
     "I do not find that in what you have told me.",
     "Mình không tìm thấy điều đó trong những gì bạn đã nói.",
 )
-_SECRET = ("Passwords and other secrets are not stored.", "Mật khẩu và các bí mật khác không được lưu.")
 ANSWERS = (*questions.OPENINGS, *_NOTHING)
 
 
@@ -176,6 +189,8 @@ def sought(asked: str) -> Sought | None:
         return None
     lead = questions.LEAD.match(said)
     rest = _TRAILING.sub("", said[lead.end() :] if lead else said)
+    if lead and lead[0].strip() and _MINE.match(rest):  # "do you remember my locker's code"
+        rest = f"what is {rest}"
     for pattern in _MENTIONS:
         found = pattern.fullmatch(rest)
         if found:
@@ -197,20 +212,18 @@ def sought(asked: str) -> Sought | None:
     if not own and questions.OTHERWISE.search(rest):
         return None
     terms = questions.ASKED.sub(" ", rest)
-    words = content(terms) - _EMPTY - (_OF_KIND if _asks_kind(said) else frozenset())
-    if which and not _asks_kind(said):
+    words = content(terms) - _EMPTY - (_OF_KIND if asks_kind(said) else frozenset())
+    if which and not asks_kind(said):
         thing = content(which[1] or which[2] or which[3])
-        return Sought(said, terms, words - thing, loose=True) if len(words - thing) > 1 else None
+        if len(words - thing) > 1:
+            return Sought(said, terms, words - thing, loose=True)
+        return Sought(said, terms, words) if len(words) > 1 or _WHICH_WAS_IT.fullmatch(rest) else None
     if _DOES.fullmatch(rest) and len(words) < 2:
         return None
     meant = len(words) > 1 or who or _DEFINITE.search(rest) or _WHEN.match(rest)
     if not own and not (words and meant):
         return None
     return Sought(said, terms, words, own=own)
-
-
-def _asks_kind(text: str) -> bool:
-    return any(asks.search(text) for asks, _ in questions.KINDS)
 
 
 def says(question: Sought, text: str, following: str = "") -> bool:
@@ -220,6 +233,13 @@ def says(question: Sought, text: str, following: str = "") -> bool:
         not question.words & content(text)
         or _ASKS.search(text)
         or (HYPOTHETICAL.search(text) and not (question.mentions or question.reported))
+    ):
+        return False
+    if (
+        question.own
+        and _ABOUT_WRITER.search(question.text)
+        # "My friend says she lives in Rome", "my sister lives in Oslo"
+        and (REPORTED.search(text) or (_OF_OTHERS.search(text) and not _WRITER.search(text)))
     ):
         return False
     if question.reported:
@@ -233,9 +253,9 @@ def says(question: Sought, text: str, following: str = "") -> bool:
             return _names(question, text)
         if _ASKS_AGE.search(question.text) and not (_AGED.search(text) or _AGED.search(following)):
             return False
-        kind = questions.of_kind(question.text, text)
-        return kind or bool(_ON.match(following) and questions.of_kind(question.text, following))
-    return _asks_kind(question.text) and _completes(question, said, following)
+        kind = of_kind(question.text, text)
+        return kind or bool(_ON.match(following) and of_kind(question.text, following))
+    return asks_kind(question.text) and _completes(question, said, following)
 
 
 def _names(question: Sought, text: str) -> bool:
@@ -252,7 +272,7 @@ def goes_on(question: Sought, said: str, after: str) -> bool:
         return False
     if question.reported:
         return bool(_GOES_ON_SAYING.match(after))
-    kind = _asks_kind(question.text) and questions.of_kind(question.text, after)
+    kind = asks_kind(question.text) and of_kind(question.text, after)
     if CORRECTS.match(after):
         return kind or bool(content(said) & content(after))
     if not kind:
@@ -270,7 +290,7 @@ def changes(question: Sought, text: str) -> bool:
     return (
         not (question.mentions or question.loose or question.reported)
         and bool(question.words & content(text) and DECIDED.search(text))
-        and questions.of_kind(question.text, text)
+        and of_kind(question.text, text)
         and not (_ASKS.search(text) or HYPOTHETICAL.search(text))
     )
 
@@ -280,7 +300,7 @@ def _completes(question: Sought, said: frozenset[str], following: str) -> bool:
     return (
         question.words <= said | content(following)
         and not _ASKS.search(following)
-        and questions.of_kind(question.text, following)
+        and of_kind(question.text, following)
     )
 
 
@@ -292,4 +312,4 @@ def sought_answer(question: Sought, found: Sequence[tuple[str, date]], today: da
     lines = [f"“{text}”" + (f" ({day.isoformat()})" if day != today else "") for text, day in found]
     told = f"{questions.OPENINGS[vietnamese]}:"
     answer = f"{told} {lines[0]}" if len(lines) == 1 else "\n".join([told, *(f"- {line}" for line in lines)])
-    return f"{answer}\n{_SECRET[vietnamese]}" if any(MARK in text for text, _ in found) else answer
+    return f"{answer}\n{SECRETS_UNSTORED[vietnamese]}" if any(MARK in text for text, _ in found) else answer

@@ -7,10 +7,9 @@ from datetime import date, datetime
 
 import apsw
 
+from gateway.memory.answers.kinds import asks_when, of_kind
 from gateway.memory.answers.questions import (
     OwnQuestion,
-    asks_when,
-    of_kind,
     own_question,
     recalled_answer,
     recalled_facts,
@@ -70,7 +69,7 @@ class StoredAnswers:
     async def _later(self, conversation: Conversation, question: OwnQuestion, fact: Fact) -> list[str]:
         """What the user has decided anew about the time of a plan that became a fact."""
         seq = fact.message
-        if seq is None or not asks_when(question) or not self._parts.settings.recall_tokens:
+        if seq is None or not asks_when(question.text) or not self._parts.settings.recall_tokens:
             return []
         within = out_of_prompt(conversation, [])
         decided = await self._parts.database.read(

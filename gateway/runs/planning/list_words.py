@@ -132,7 +132,9 @@ FORMS: dict[Op, tuple[str, ...]] = {
         rf"make sure (?:that )?{_THING} (?:is|are) {_ON} {LIST}{_DAYS}?",
         rf"{LIST} (?:should|must|needs to) have {_THING} on it",
         rf"{_NEED}(?!to |you ){_THING} {_ON} {LIST}{_DAYS}?",
-        rf"add {_THING} (?:(?:at|for) [\w:]+(?: ?[ap]m)? )?(?:for|on)(?P<whole>{_DAYS}(?: at .+)?)",
+        # "Add that I will be back on Monday" is about a text.
+        r"add (?!that\b|an? (?:line|sentence|paragraph|word|greeting|joke|verse)\b)"
+        rf"{_THING} (?:(?:at|for) [\w:]+(?: ?[ap]m)? )?(?:for|on)(?P<whole>{_DAYS}(?: at .+)?)",
         rf"{_PUT_VI} (?P<what>.+?) (?:vào|vô|lên|vao|vo|trong) (?:{LIST_VI})(?: (?:cho |ngày )?(?P<day>{DAY}))?",
         rf"{_PUT_VI} (?:vào|vô|vao|vo) (?:{LIST_VI})\s*:? (?P<what>.+)",
     ),

@@ -6,6 +6,7 @@ The answer is read from what is stored, so that it is the same after a crash bet
 from __future__ import annotations
 
 import contextlib
+import re
 import time
 from collections.abc import Callable, Sequence
 from datetime import date, datetime, timedelta
@@ -18,6 +19,7 @@ from msgspec import Struct
 from gateway.base.errors import InvalidRequestError
 from gateway.memory.answers.questions import in_vietnamese
 from gateway.memory.answers.requests import Requests
+from gateway.memory.learning.plain import plain_clauses
 from gateway.memory.planning.budget import time_zone
 from gateway.runs.planning.lists import ListRequest, things_in
 from gateway.runs.planning.reminders import Reminder
@@ -50,6 +52,20 @@ from gateway.store.memory.tasks import (
 _RECENT = 8
 _MOST_SHOWN = 30
 _SOON = timedelta(seconds=2)
+# Behind a message about the list: "I returned the books."
+_THE_REST = re.compile(
+    r"\W*(?:(?:and|so|ok|okay) )*what(?:['’]?s| is| else is) (?:still )?(?:left|open|on it|there)"
+    r"(?: to do| on (?:it|there))?\W*|"
+    r"\W*(?:còn|vậy còn) (?:việc )?gì nữa(?: không)?\W*",
+    re.I,
+)
+_NOTED: dict[str, Said] = {
+    "open": "on_list",
+    "doing": "doing",
+    "waiting": "waiting",
+    "done": "done",
+    "cancelled": "off_list",
+}
 
 
 class ChatRequests(Requests):
@@ -111,6 +127,25 @@ class ChatRequests(Requests):
 
         return await self._database.read(read)
 
+    async def noted(self, conversation: Conversation, asked: str) -> tuple[str, bool]:
+        def read(connection: apsw.Connection) -> tuple[str, bool]:
+            last = next(iter(page_of_messages(connection, conversation.id, limit=1)), None)
+            if last is None or last.role != "user" or last.text != asked or conversation.kind == "channel":
+                return "", False
+            changed = [
+                task
+                for task in tasks_of_message(connection, conversation.owner, last.seq)
+                if task.level in ("task", "objective")
+            ]
+            language = Language(in_vietnamese(asked))
+            titles = {state: [task.title for task in changed if task.state == state] for state in _NOTED}
+            told = [
+                language.said(_NOTED[state], what="; ".join(each)) for state, each in titles.items() if each
+            ]
+            return "\n".join(told), len(list(plain_clauses(asked, tasks=True))) > len(changed)
+
+        return await self._database.read(read)
+
     def wake(self) -> None:
         self._wake()
 
@@ -125,6 +160,9 @@ class ChatRequests(Requests):
         ]
         now = self._now(conversation, message)
         found = understood([*(each.text for each in spoken), message.text], now)
+        if found is None and spoken and _THE_REST.fullmatch(message.text):
+            listed = tasks_of_message(connection, conversation.owner, spoken[-1].seq)
+            found = Understood(lists=[ListRequest(op="show")]) if listed else None
         if found is None:
             return None
         asked_by = spoken[found.completes].seq if found.completes >= 0 else 0

@@ -11,7 +11,7 @@ from gateway.runs.planning.when import DAYS_VI
 
 Said = Literal[
     "on_list", "on_list_already", "not_put", "off_list", "done", "not_on_list", "several", "nothing_there", "is_there",
-    "list", "reminder", "alarm", "timer", "once", "not_here",
+    "list", "doing", "waiting", "reminder", "alarm", "timer", "once", "not_here",
 ]  # fmt: skip
 _SAID: dict[Said, tuple[str, str]] = {
     "on_list": ("On your list{day}: {what}", "Đã thêm vào danh sách{day}: {what}"),
@@ -27,6 +27,8 @@ _SAID: dict[Said, tuple[str, str]] = {
     "nothing_there": ("There is nothing on your list{day}.", "Danh sách{day} không có gì."),
     "is_there": ("Yes, on your list: {what}", "Có trong danh sách: {what}"),
     "list": ("On your list{day}:", "Danh sách{day}:"),
+    "doing": ("In progress: {what}", "Đang làm: {what}"),
+    "waiting": ("Waiting: {what}", "Đang chờ: {what}"),
     "reminder": ("I will remind you {when}: {what}", "Sẽ nhắc {when}: {what}"),
     "alarm": ("The alarm will go off {when}.", "Đã đặt báo thức {when}."),
     "timer": ("The timer ends {when}.", "Hẹn giờ kết thúc {when}."),

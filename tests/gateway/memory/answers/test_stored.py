@@ -88,6 +88,21 @@ async def test_a_later_decision_is_quoted_too(chat: Chat) -> None:
     ]
 
 
+async def test_a_change_of_mind_is_quoted_beside_the_colour_that_it_changes(chat: Chat) -> None:
+    for said in ("I think I'll paint the kitchen yellow", "actually I changed my mind, it will be green"):
+        await chat.say(said)
+    assert (await chat.ask("what colour will my kitchen be?")).splitlines() == [
+        "You told me:",
+        "- “I think I'll paint the kitchen yellow”",
+        "- “actually I changed my mind, it will be green”",
+    ]
+
+
+async def test_a_fact_of_one_word_is_told_to_its_user(chat: Chat) -> None:
+    await chat.database.write(lambda c: put_fact(c, fact("The user is 34.", "age", quote="34", message=1)))
+    assert await chat.ask("how old am I?") == "You told me: you are 34."
+
+
 async def test_a_new_time_of_a_plan_is_quoted_beside_its_fact(chat: Chat) -> None:
     told = "we're flying to Hanoi on 3 august"
     await chat.say(told)

@@ -83,6 +83,8 @@ def test_parts_are_requests_of_their_own() -> None:
         "I forgot to put the vet on my list",
         "what does the list of kings look like",
         "add salt to the soup, and stir",
+        "Add that I will be back on Monday",
+        "add a sentence about the meeting on friday",
         "what's the best way to plan my week",
         "Write a page on Befunge and put 'send it' on my list",
     ],

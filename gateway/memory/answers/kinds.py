@@ -1,0 +1,71 @@
+"""Kinds of questions, and what a statement has that answers one: a place, a time, a number, a person. Pure."""
+
+from __future__ import annotations
+
+import re
+
+from gateway.memory.learning.statements import UPPER
+from gateway.memory.learning.values import MONTH
+
+# By the question's words.
+_KINDS = (
+    (
+        re.compile(r"\bwhere\b|(?<!\w)đâu(?!\w)", re.I),
+        re.compile(r"\b(?:in|at|near|from|to|on|ở|tại|từ)\b(?! ?[0-9])", re.I),
+    ),
+    (
+        re.compile(
+            r"\bwhen\b|\bwhat (?:time|day|date)\b|(?<!\w)(?:khi nào|bao giờ|ngày nào|mấy giờ)(?!\w)", re.I
+        ),
+        re.compile(
+            rf"\b(?:at|by|on|from|since|until|lúc|ngày|vào|năm) (?:the )?[0-9]|[0-9](?:[:/h]| ?[ap]m\b)|"
+            r"\bthe [0-9]{1,2}(?:st|nd|rd|th)\b|\bin (?:(?:19|20)[0-9]{2}\b|[0-9]+ (?:min|hour|day|week|month|year))|"
+            rf"[0-9](?:st|nd|rd|th)?(?: of)? {MONTH}|{MONTH} [0-9]|"
+            r"\b(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b|\b(?:thứ|chủ nhật|morning|evening|noon)\b",
+            re.I,
+        ),
+    ),
+    (
+        re.compile(r"\bhow (?:old|many|much|long|tall)\b|(?<!\w)(?:bao nhiêu|mấy)(?!\w)", re.I),
+        re.compile(
+            r"[0-9](?![0-9]*(?:st|nd|rd|th)\b)|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|twins?|"
+            r"một|hai|ba|bốn|năm|sáu|bảy|tám|chín|mười)\b",
+            re.I,
+        ),
+    ),
+    (
+        re.compile(r"\bwhat colou?r\b|(?<!\w)màu (?:gì|nào)(?!\w)", re.I),
+        re.compile(
+            r"\b(?:black|white|red|green|blue|yellow|orange|purple|violet|pink|brown|gr[ae]y|beige|turquoise|silver|gold|"
+            r"đỏ|xanh|vàng|trắng|đen|tím|hồng|nâu|xám|cam)\b",
+            re.I,
+        ),
+    ),
+    (
+        re.compile(r"\bhow long\b|(?<!\w)bao lâu(?!\w)", re.I),
+        re.compile(
+            r"\b(?:seconds?|minutes?|mins?|hours?|days?|weeks?|months?|years?|giờ|phút|ngày|tuần|tháng|năm)\b",
+            re.I,
+        ),
+    ),
+    (
+        re.compile(r"\bwho(?:['’]?s)?\b|(?<!\w)ai(?!\w)", re.I),
+        # A capital that begins no sentence.
+        re.compile(rf"\b(?:called|named?|tên)\b|(?-i:(?<=[\w,(] )[{UPPER}]\w)", re.I),
+    ),
+)
+
+
+def asks_kind(text: str) -> bool:
+    """Whether a question asks for something of a kind."""
+    return any(asks.search(text) for asks, _ in _KINDS)
+
+
+def asks_when(text: str) -> bool:
+    """Whether it asks for a time, which plans change."""
+    return bool(_KINDS[1][0].search(text))
+
+
+def of_kind(question: str, said: str) -> bool:
+    """Whether a statement has what the question asks for."""
+    return all(says.search(said) for asks, says in _KINDS if asks.search(question))

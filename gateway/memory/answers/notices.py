@@ -1,0 +1,54 @@
+"""Notices in place of what a small model would invent. Pure, for English and Vietnamese.
+
+Small models were trained on one language and answer in another with syllables that mean nothing. What code reads in
+Vietnamese (facts, tasks, reminders, questions about what was said) it answers before. They do not know what this
+program does either, and take the place of a secret for whatever comes to mind.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+
+from gateway.base.redact import MARK
+from gateway.memory.answers.questions import in_vietnamese
+from gateway.memory.learning.plain import FILLERS, plain_clauses
+from gateway.store.stop_words import speaks
+
+UNSPOKEN = (
+    "Mô hình nhỏ này chỉ trò chuyện được bằng tiếng Anh. Bằng tiếng Việt tôi vẫn ghi nhớ điều bạn kể, nhắc việc và tìm "
+    "trong wiki. `hearth pull gemma-4-e2b` lấy một mô hình nói tiếng Việt."
+)
+SECRETS_UNSTORED = (
+    "Passwords and other secrets are not stored.",
+    "Mật khẩu và các bí mật khác không được lưu.",
+)
+ABILITIES = (
+    "I remember what you tell me and find it again when you ask, set reminders, keep your list of tasks, and answer "
+    "questions about the wiki and your projects on this machine. For the rest I am a small model: I chat, and I am "
+    "often wrong."
+)
+_ASKS_ABILITIES = re.compile(
+    rf"\W*(?:(?:{FILLERS})\W+)*(?:what (?:(?:all|else) )?(?:can|do) (?:you|u)(?: (?:actually|really|even))? "
+    r"(?:do|help(?: me)?(?: with)?|offer)|what are (?:you|your) (?:for|good (?:at|for)|able to do|capable of|abilities|"
+    r"skills|features)|how (?:can|do) (?:you|u) help(?: me)?|what (?:things )?(?:are you|you are|you['’]re) able to do)"
+    r"(?: for me| here| exactly| anyway)?\W*",
+    re.I,
+)
+
+
+def abilities(asked: str) -> str:
+    """The answer to the question of what one can do here; "" for another message."""
+    return ABILITIES if _ASKS_ABILITIES.fullmatch(asked) else ""
+
+
+def unstored(asked: str) -> tuple[str, bool]:
+    """The sentence that a secret of the message is not stored, "" without one; True: the message says more."""
+    if MARK not in asked:
+        return "", False
+    return SECRETS_UNSTORED[in_vietnamese(asked)], len(list(plain_clauses(asked))) > 1 or "?" in asked
+
+
+def unspoken(languages: Collection[str], text: str) -> str:
+    """The sentence that says so, or "" if the model speaks the language of ``text``, or nothing is known of either."""
+    return "" if speaks(languages, text) else UNSPOKEN

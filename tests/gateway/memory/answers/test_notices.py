@@ -1,0 +1,65 @@
+"""Notices in place of what a small model would invent."""
+
+from __future__ import annotations
+
+import pytest
+
+from gateway.memory.answers.notices import SECRETS_UNSTORED, UNSPOKEN, abilities, unspoken, unstored
+from gateway.models.catalog import Catalog
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "xin chào",
+        "bạn là ai?",
+        "hôm nay tôi hơi buồn",
+        "Kể cho mình nghe một câu chuyện vui đi",
+        "được không?",
+    ],
+)
+def test_a_model_for_english_says_that_it_speaks_no_vietnamese(text: str) -> None:
+    assert unspoken(["en"], text) == UNSPOKEN
+    assert unspoken(["en", "vi"], text) == unspoken([], text) == ""
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["hi", "no, an ant can do", "what does 'xin chào' mean?", "My friend Nguyễn Văn An is here", "À bientôt, mon ami",
+     "¿Cómo te llamas?", "Café is nice", "你好", "", "😀", "42"],
+)  # fmt: skip
+def test_any_other_message_is_left_to_the_model(text: str) -> None:
+    assert unspoken(["en"], text) == ""
+
+
+def test_the_standard_model_converses_in_english() -> None:
+    assert Catalog.load().standard.languages == ("en",)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["what can you do?", "Hi! What can you help me with?", "how can you help me", "what are you good at?"],
+)
+def test_the_question_for_what_one_can_do_here_is_answered(text: str) -> None:
+    assert "wiki" in abilities(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "what can you do about rust?",
+        "what can I do?",
+        "can you help me with my essay?",
+        "what do you do all day?",
+    ],
+)
+def test_other_questions_are_left_to_the_model(text: str) -> None:
+    assert abilities(text) == ""
+
+
+def test_a_secret_is_not_stored() -> None:
+    english, vietnamese = SECRETS_UNSTORED
+    assert unstored("my wifi password is [redacted]") == (english, False)
+    assert unstored("mật khẩu wifi của mình là [redacted]") == (vietnamese, False)
+    assert unstored("my PIN is [redacted]. What is a good PIN?") == (english, True)
+    assert unstored("what is a PIN?") == ("", False)

@@ -1,0 +1,56 @@
+"""Changes of the list that a message tells, without asking for them: a small model does not reply to these."""
+
+from __future__ import annotations
+
+import pytest
+
+from gateway.config.settings import Settings
+from tests.gateway.api.conftest import Client, in_process
+from tests.gateway.api.conversations.test_conversations import say, start, text_of
+from tests.gateway.api.scripted import ScriptedInference
+from tests.gateway.runs.conftest import fine
+from tests.gateway.runs.requests.test_chat import small as small  # a fixture
+from tests.gateway.runs.requests.test_chat import titles, told
+
+
+async def test_they_are_told_and_the_rest_is_shown(small: Client) -> None:
+    name = await start(small)
+    assert await told(small, name, "todo: buy stamps") == "On your list: Buy stamps"
+    assert (
+        await told(small, name, "todo: return the library books") == "On your list: Return the library books"
+    )
+    assert await told(small, name, "I returned the books") == "Done: Return the library books"
+    assert await told(small, name, "what's left?") == "On your list:\n- Buy stamps"
+    assert await told(small, name, "I no longer need to buy stamps") == "Taken off your list: Buy stamps"
+    assert await titles(small) == []
+
+
+async def test_in_vietnamese(small: Client) -> None:
+    name = await start(small)
+    assert await told(small, name, "việc cần làm: mua sữa") == "Đã thêm vào danh sách: Mua sữa"
+    assert await told(small, name, "mình mua sữa rồi") == "Đã xong: Mua sữa"
+
+
+async def test_a_message_that_says_more_gets_a_reply_as_well(small: Client) -> None:
+    name = await start(small)
+    await told(small, name, "todo: return the library books")
+    said = await told(small, name, "I returned the books. The librarian was nice. It rained all day.")
+    reply, _, aside = said.rpartition("\n\n")
+    assert reply and aside == "Done: Return the library books"
+
+
+@pytest.mark.parametrize("text", ["what's left?", "what is left"])
+async def test_what_is_left_is_asked_of_anything_else(small: Client, text: str) -> None:
+    name = await start(small)
+    await told(small, name, "todo: buy stamps")
+    await told(small, name, "we ate most of the cake")
+    assert not (await told(small, name, text)).startswith("On your list")
+
+
+async def test_a_larger_model_replies_itself_and_sees_the_list(settings: Settings) -> None:
+    inference = ScriptedInference(fine)
+    async with in_process(settings, inference) as client:
+        name = await start(client)
+        said = await say(client, name, "todo: buy stamps")
+    assert not said["message"]["text"].startswith("On your list")
+    assert "Buy stamps" in text_of([call for call in inference.calls if call.lane == "interactive"][-1])
