@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from gateway.memory.learning.entailment import content
 from gateway.memory.learning.statements import UPPER
 from gateway.memory.learning.values import MONTH
 
@@ -33,6 +34,7 @@ _KINDS = (
             re.I,
         ),
     ),
+    (re.compile(r"\b(?:my|our) (?:\w+ )*number(?: again)?\W*$", re.I), re.compile(r"[0-9]")),
     (
         re.compile(r"\bwhat colou?r\b|(?<!\w)màu (?:gì|nào)(?!\w)", re.I),
         re.compile(
@@ -54,6 +56,18 @@ _KINDS = (
         re.compile(rf"\b(?:called|named?|tên)\b|(?-i:(?<=[\w,(] )[{UPPER}]\w)", re.I),
     ),
 )
+_KINDS_OF = tuple(
+    (content(named), content(kinds))
+    for named, kinds in (
+        (
+            "pet",
+            "dog cat parrot bird budgie fish hamster rabbit tortoise turtle snake pony horse kitten puppy gecko",
+        ),
+        ("kid child children", "son daughter kid child children boy girl twins baby"),
+        ("sibling", "brother sister"),
+        ("parent", "mother father mum mom dad"),
+    )
+)
 
 
 def asks_kind(text: str) -> bool:
@@ -69,3 +83,8 @@ def asks_when(text: str) -> bool:
 def of_kind(question: str, said: str) -> bool:
     """Whether a statement has what the question asks for."""
     return all(says.search(said) for asks, says in _KINDS if asks.search(question))
+
+
+def with_kinds(words: frozenset[str]) -> frozenset[str]:
+    """The words, and those for what they are kinds of: a parrot is a pet."""
+    return words | frozenset[str]().union(*(named for named, kinds in _KINDS_OF if kinds & words))

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 
 from gateway.base.stems import stem
-from gateway.memory.answers.kinds import of_kind
+from gateway.memory.answers.kinds import of_kind, with_kinds
 from gateway.memory.learning.entailment import content
 from gateway.memory.learning.plain import FILLERS, plain_clauses
-from gateway.memory.learning.statements import NEGATION
+from gateway.memory.learning.statements import NEGATION, UPPER
 from gateway.memory.learning.wordings import SUBJECT_VI
 from gateway.store.memory.facts import Fact
 from gateway.store.stop_words import VIETNAMESE
@@ -88,6 +88,8 @@ _WHICH_ONE = re.compile(
 _SOME = frozenset("a an any many another some other several few more new this that these those".split())  # noqa: SIM905
 _SAYS_WHICH = frozenset({"about", "by", "called", "named", "on"})
 _SAYS_LITTLE = content("my old new own first last current other")  # "my old car" does not say which
+_NAME_NEXT = re.compile(rf"\s+(?:(?:an?|the|my)\s+)?(?:[a-z]+\s+)?[{UPPER}0-9“\"]")
+_ADDS = re.compile(r"(?:\w+ ){0,2}[\w-]*[0-9][\w-]*")  # "…, spot 27"
 _HOW_OLD = re.compile(r"\bhow old\b", re.I)
 # Questions in plainer words.
 _PLAINER = (
@@ -233,7 +235,7 @@ def recalled_facts(question: OwnQuestion, facts: Sequence[Fact]) -> Sequence[Fac
         )
         and all(_is_about_theirs(words, said, fact.key.partition(":")[0]) for said in (fact.text, fact.quote))
     ]
-    found = [fact for fact in fitting if words <= content(fact.text) | _key_words(fact.key)]
+    found = [fact for fact in fitting if words <= with_kinds(content(fact.text)) | _key_words(fact.key)]
     found = [fact for fact in found if _key_words(fact.key) <= words] or found
     if not found:
         meant = [fact for fact in fitting if words <= content(fact.text) | _meant_by(fact.key)]
@@ -254,13 +256,29 @@ def told_in(question: OwnQuestion, message: str) -> str:
         or (_CALLED.search(question.text) and not _CALLED.search(message))
     ):
         return ""
+    which = _WHICH_ONE.search(question.text)
+    verb = question.words - content(which[1]) if which else frozenset[str]()
     writers = False  # whether the sentence is about its writer so far
-    for clause in plain_clauses(message):
-        about = _about_writer(question.words, clause.text)
+    clauses = list(plain_clauses(message))
+    for at, clause in enumerate(clauses):
+        about, said = _about_writer(question.words, clause.text), content(clause.text)
         writers = about if about is not None else writers and clause.follows
-        if writers and question.words <= content(clause.text) and _tells(question, clause.text):
-            return clause.text
+        # "I'm reading Dune" says which book without the word.
+        named = bool(verb) and verb <= said and _names_behind(verb, clause.text)
+        if writers and (question.words <= said or named) and _tells(question, clause.text):
+            more = clauses[at + 1] if at + 1 < len(clauses) and clauses[at + 1].follows else None
+            adds = more is not None and _ADDS.fullmatch(more.text)
+            return f"{clause.text}, {more.text}" if more is not None and adds else clause.text
     return ""
+
+
+def _names_behind(verb: frozenset[str], clause: str) -> bool:
+    """Whether a name stands behind the verb: "I'm reading Dune", but not "I play football on Sundays"."""
+    return any(
+        _NAME_NEXT.match(clause, word.end())
+        for word in re.finditer(r"\w+", clause)
+        if content(word[0]) & verb
+    )
 
 
 def _tells(question: OwnQuestion, clause: str) -> bool:
@@ -309,7 +327,9 @@ def _meant_by(key: str) -> frozenset[str]:
 def _is_about_theirs(words: frozenset[str], said: str, key: str = "") -> bool:
     """Whether a statement is about the user, or about somebody or something of theirs that the question names."""
     owned = _THEIRS.match(_BEFORE.sub("", said))
-    return owned is None or not words.isdisjoint(content(owned[0]) | _WORDS_FOR.get(key, frozenset()))
+    return owned is None or not words.isdisjoint(
+        with_kinds(content(owned[0])) | _WORDS_FOR.get(key, frozenset())
+    )
 
 
 def _about_writer(words: frozenset[str], clause: str) -> bool | None:

@@ -91,7 +91,8 @@ _WHICH_WAS_IT = re.compile(r"(?:and |so )?(?:what|which) \w+ was (?:it|that)", r
 _PLAIN = re.compile(r"\b(?:will|going to|gonna|sẽ|khi(?= nào))\b", re.I)
 # Implied subjects of questions of this kind.
 _OF_KIND = content(
-    "appointment time day date hour number place color giờ ngày hôm lúc số cái chiếc tấm người con màu"
+    "appointment time day date hour number place color leave depart start begin happen "
+    "giờ ngày hôm lúc số cái chiếc tấm người con màu"
 )
 # What is planned comes, and is due.
 _SCHEDULED = re.compile(
@@ -109,13 +110,14 @@ _DEFINITE = re.compile(
 )
 _BEFORE_NAME = re.compile(rf"(\w+)(?: của)?(?: (?i:{SUBJECT_VI}))?[,:]? \(?(?=([{UPPER}]\w+))")
 _ASKS_AGE = re.compile(r"\bhow old\b|(?<!\w)tuổi(?!\w)", re.I)
+_NAME = re.compile(rf"(?<=\w )[{UPPER}]\w")
 _AGED = re.compile(
     r"\b[0-9]{1,3} ?(?:tuổi|years?|yrs?|y/?o|months?|weeks?)\b|"
     r"(?:\b(?:is|am|are|turn(?:s|ed|ing)?|aged?|im|theyre|hes|shes)|['’](?:m|s|re)) (?:\w+ )?[0-9]{1,3}\b(?!:)",
     re.I,
 )
 _WHEN = re.compile(r"(?:when|what (?:time|day|date))(?:['’]?s| is| are) ", re.I)
-# A name or a number may be the thing that is asked for; longer messages without one are about something else.
+# A name or a number may be the thing that is asked for.
 _PARTICULAR = re.compile(rf"[0-9“\"]|(?<=[\w,(] )[{UPPER}]\w")
 _WHO_IS = re.compile(r"(?:who(?:['’]?s| is| was)) (?P<who>\w+)|(?P<vi>\w+) là ai", re.I)
 _ASKS = re.compile(
@@ -212,7 +214,8 @@ def sought(asked: str) -> Sought | None:
     if not own and questions.OTHERWISE.search(rest):
         return None
     terms = questions.ASKED.sub(" ", rest)
-    words = content(terms) - _EMPTY - (_OF_KIND if asks_kind(said) else frozenset())
+    words = content(terms) - _EMPTY
+    words = (words - _OF_KIND if asks_kind(said) else words) or words
     if which and not asks_kind(said):
         thing = content(which[1] or which[2] or which[3])
         if len(words - thing) > 1:
@@ -220,7 +223,8 @@ def sought(asked: str) -> Sought | None:
         return Sought(said, terms, words) if len(words) > 1 or _WHICH_WAS_IT.fullmatch(rest) else None
     if _DOES.fullmatch(rest) and len(words) < 2:
         return None
-    meant = len(words) > 1 or who or _DEFINITE.search(rest) or _WHEN.match(rest)
+    aged = _ASKS_AGE.search(rest) and _NAME.search(rest)
+    meant = len(words) > 1 or who or aged or _DEFINITE.search(rest) or _WHEN.match(rest)
     if not own and not (words and meant):
         return None
     return Sought(said, terms, words, own=own)
@@ -244,6 +248,7 @@ def says(question: Sought, text: str, following: str = "") -> bool:
         return False
     if question.reported:
         return question.words <= said and bool(REPORTED.search(text) or _GOES_ON_SAYING.match(following))
+    # Longer messages without a name or a number are about something else.
     if question.loose and not (_PARTICULAR.search(text) or len(text.split()) <= _SAYS_ONE):
         return False
     if question.words <= said:

@@ -121,9 +121,9 @@ FORMS: dict[Op, tuple[str, ...]] = {
         rf"(?:on|to|for|in) {LIST}{_DAYS}?,? (?:please )?{PUT} {_THING}",
         rf"{PUT}(?: down| in)? an? (?:item|entry|event) {_ON} {LIST} (?:that|for|to) (?:i (?:need|have) to )?{_THING}",
         rf"{PUT}(?: down| in)? {_THING}(?: down)? {_ON} {LIST}{_DAYS}?",
-        r"i(?: (?:need(?: to)?(?: (?:do|get|buy))?|ran out of|(?:have|want) to(?: (?:get|buy|do))?)|"
+        r"(?:i|we)(?: (?:need(?: to)?(?: (?:do|get|buy))?|ran out of|(?:have|want) to(?: (?:get|buy|do))?)|"
         r" have no| do(?: not|n['’]t) have any(?: more)?|['’]d like(?: to(?: (?:get|buy|do))?)?|"
-        r"['’]m (?:all )?out of| am out of) "
+        r"['’](?:m|re) (?:all )?out of| (?:am|are) out of) "
         rf"{_THING}(?: while .+)?(?:,? (?:so|and)|[;,]) (?:(?:will|can|could) you )?(?:please )?(?:add|put) "
         rf"(?:it|that|them|those|some) {_ON} {LIST}",
         rf"{_THING}(?: (?:needs? to be|to be|should be|must be|has to be))? (?:put|added|placed|written|included) "

@@ -6,7 +6,6 @@ The answer is read from what is stored, so that it is the same after a crash bet
 from __future__ import annotations
 
 import contextlib
-import re
 import time
 from collections.abc import Callable, Sequence
 from datetime import date, datetime, timedelta
@@ -28,6 +27,7 @@ from gateway.runs.requests.listed import ENDED, is_of, is_same, reminder_time, t
 from gateway.runs.requests.told import Language, Question, Said, is_told
 from gateway.runs.requests.understood import (
     Understood,
+    following,
     lacks_of_list,
     lacks_of_reminder,
     reminder_within,
@@ -52,13 +52,6 @@ from gateway.store.memory.tasks import (
 _RECENT = 8
 _MOST_SHOWN = 30
 _SOON = timedelta(seconds=2)
-# Behind a message about the list: "I returned the books."
-_THE_REST = re.compile(
-    r"\W*(?:(?:and|so|ok|okay) )*what(?:['’]?s| is| else is) (?:still )?(?:left|open|on it|there)"
-    r"(?: to do| on (?:it|there))?\W*|"
-    r"\W*(?:còn|vậy còn) (?:việc )?gì nữa(?: không)?\W*",
-    re.I,
-)
 _NOTED: dict[str, Said] = {
     "open": "on_list",
     "doing": "doing",
@@ -123,7 +116,7 @@ class ChatRequests(Requests):
                 return given.told_of_reminder(given.found.reminders[0]), True
             told = [given.told_of_list(each) for each in given.found.lists]
             told += [given.told_of_reminder(each) for each in given.found.reminders]
-            return "\n".join(told), False
+            return "\n".join(dict.fromkeys(told)), False
 
         return await self._database.read(read)
 
@@ -160,9 +153,9 @@ class ChatRequests(Requests):
         ]
         now = self._now(conversation, message)
         found = understood([*(each.text for each in spoken), message.text], now)
-        if found is None and spoken and _THE_REST.fullmatch(message.text):
-            listed = tasks_of_message(connection, conversation.owner, spoken[-1].seq)
-            found = Understood(lists=[ListRequest(op="show")]) if listed else None
+        if found is None and spoken:
+            tasks = tasks_of_message(connection, conversation.owner, spoken[-1].seq)
+            found = following(message.text, [task.title for task in tasks if task.level == "task"])
         if found is None:
             return None
         asked_by = spoken[found.completes].seq if found.completes >= 0 else 0

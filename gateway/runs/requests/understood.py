@@ -29,6 +29,20 @@ _NUMBER = any_case(r"\d{1,2}(?:[:.]\d\d)?")
 _REFUSED = any_case(
     r"\W*(?:no|nope|never ?mind|cancel|stop|forget (?:it|that)|nothing|don['’]?t|thôi|không|bỏ đi|hủy)\b.*"
 )
+# Behind a message about the list: "I returned the books."
+_THE_REST = any_case(
+    r"\W*(?:(?:and|so|ok|okay) )*what(?:['’]?s| is| else is) (?:still )?(?:left|open|on it|there)"
+    r"(?: to do| on (?:it|there))?\W*|\W*(?:còn|vậy còn) (?:việc )?gì nữa(?: không)?\W*"
+)
+_UNDO = any_case(
+    r"\W*(?:(?:no|sorry|oh|oops|please|actually)\W+)*(?:cancel|delete|remove|forget|undo|scrap)(?: about)? "
+    r"(?:it|that|this|that one|the last one)(?: again|,? please)?\W*|"
+    r"\W*(?:hủy|huỷ|bỏ|xóa|xoá)(?: cái đó| việc đó| nó)? đi\W*"
+)
+# "and eggs", behind what was put on the list
+_MORE = any_case(
+    r"\W*(?:(?:oh|ah)\W+)?(?:(?:and|plus|also|và|thêm)\s+)+(?P<what>(?:[\w'’-]+ ){0,3}[\w'’-]+)\W*"
+)
 _LEADING = any_case(r"(?:(?:ok|okay|yes|please|to|remind me to|about|it['’]s|để|là)\s+)+")
 
 
@@ -67,6 +81,11 @@ def understood(texts: Sequence[str], now: datetime) -> Understood | None:
     if lists or reminders:
         repeats = bool(reminders and RECURRING.search(last))
         return Understood(lists=lists, reminders=reminders, repeats=repeats)
+    more = _MORE.fullmatch(last)
+    if more and earlier and not _NO_THING.fullmatch(more["what"]):
+        put = understood(earlier, now)
+        if put and put.lists and put.lists[-1].op == "add":
+            return Understood(lists=[msgspec.structs.replace(put.lists[-1], what=more["what"])])
     answer = last.strip(' \t\n.!,"')
     is_answer = "?" not in last and len(answer.split()) <= _MOST_WORDS and not _REFUSED.fullmatch(answer)
     before = understood(earlier, now) if earlier and answer and is_answer else None
@@ -90,6 +109,15 @@ def reminder_within(text: str, now: datetime) -> Reminder | None:
     found = [each for clause in clauses for each in reminders_in(_FILLER.sub("", clause))]
     timed = [each for each in found if lacks_of_reminder(each, now) in ("", "clock", "past")]
     return timed[0] if len(timed) == 1 else None
+
+
+def following(text: str, titles: Sequence[str]) -> Understood | None:
+    """Request behind a message that changed the tasks of these titles: for the rest, or to take it back."""
+    if titles and _THE_REST.fullmatch(text):
+        return Understood(lists=[ListRequest(op="show")])
+    if titles and _UNDO.fullmatch(text):
+        return Understood(lists=[ListRequest(op="drop", what=each) for each in titles])
+    return None
 
 
 def is_open(found: Understood, now: datetime) -> bool:

@@ -89,13 +89,18 @@ async def test_a_small_model_reads_what_is_stored_and_need_not_read_its_prompt_a
     inference = ScriptedInference(echo)
     async with in_process(changed(settings, "model", name="hearth-demo"), inference) as client:
         name = await start(client)
-        said = await say(client, name, f"Remember, {PASSWORD}.")
-        assert said["message"]["text"] == "So be it."
+        unstored = "Passwords and other secrets are not stored."
+        assert (await say(client, name, f"{PASSWORD[0].upper()}{PASSWORD[1:]}"))["message"][
+            "text"
+        ] == unstored
+        assert not replies(inference)
+        said = await say(client, name, f"Remember, {PASSWORD}. The router is new. What is a router?")
+        assert said["message"]["text"] == f"So be it.\n\n{unstored}"
         assert {call.owner for call in replies(inference)} == {inference.calls[0].owner}
         asked = await say(client, name, "what's the wifi password?")
         assert asked["message"]["text"].splitlines() == [
-            "You told me: “Remember, the wifi password is [redacted].”",
-            "Passwords and other secrets are not stored.",
+            "You told me: “The wifi password is [redacted]”",
+            unstored,
         ]
     assert prompts(inference) == [False]
 

@@ -98,6 +98,34 @@ async def test_a_change_of_mind_is_quoted_beside_the_colour_that_it_changes(chat
     ]
 
 
+async def test_a_name_tells_which_book_it_is(chat: Chat) -> None:
+    await chat.say("I'm reading Dune at the moment, it's great")
+    assert await chat.ask("what book am I reading?") == "You told me: “I'm reading Dune at the moment”"
+    await chat.say("I play football with the boys on Sundays")
+    assert await chat.ask("what instrument do I play?") == ""
+
+
+async def test_a_number_behind_the_clause_belongs_to_it(chat: Chat) -> None:
+    await chat.say("I parked the car on level 3, spot 27")
+    assert await chat.ask("where did I park?") == "You told me: “I parked the car on level 3, spot 27”"
+
+
+@pytest.mark.parametrize(
+    ("asked", "text", "key", "quote"),
+    [
+        ("do I have any pets?", "The user has a parrot named Kiwi.", "has: parrot", "I have a parrot named Kiwi"),
+        ("what are my children called?", "The user's son Paul is 6.", "son: paul", "our son Paul is 6"),
+        ("do I have siblings?", "The user's sister Ada lives in Oslo.", "sister: ada", "My sister Ada lives in Oslo"),
+        ("do I have any allergies?", "The user is allergic to nuts.", "allergy: nuts", "I'm allergic to nuts"),
+    ],
+)  # fmt: skip
+async def test_a_kind_of_what_is_asked_for_is_known(
+    chat: Chat, asked: str, text: str, key: str, quote: str
+) -> None:
+    await chat.database.write(lambda c: put_fact(c, fact(text, key, quote=quote, message=1)))
+    assert await chat.ask(asked) == f"You told me: “{quote}”"
+
+
 async def test_a_fact_of_one_word_is_told_to_its_user(chat: Chat) -> None:
     await chat.database.write(lambda c: put_fact(c, fact("The user is 34.", "age", quote="34", message=1)))
     assert await chat.ask("how old am I?") == "You told me: you are 34."

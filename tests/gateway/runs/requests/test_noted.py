@@ -25,6 +25,29 @@ async def test_they_are_told_and_the_rest_is_shown(small: Client) -> None:
     assert await titles(small) == []
 
 
+async def test_more_of_the_same_is_added_and_the_last_is_taken_back(small: Client) -> None:
+    name = await start(small)
+    assert await told(small, name, "we're out of milk, put it on the shopping list") == "On your list: Milk"
+    assert await told(small, name, "and eggs") == "On your list: Eggs"
+    assert await told(small, name, "oh and brown sugar") == "On your list: Brown sugar"
+    assert await told(small, name, "remove that") == "Taken off your list: Brown sugar"
+    assert await titles(small) == ["Eggs", "Milk"]
+    assert (await told(small, name, "remind me in 10 minutes to take out the pizza")).startswith(
+        "I will remind"
+    )
+    assert await told(small, name, "cancel that") == "Taken off your list: Take out the pizza"
+    assert await titles(small, "doing") == []
+
+
+@pytest.mark.parametrize("text", ["and you?", "and I am tired", "also what is a prime?", "forget it"])
+async def test_what_else_begins_so_is_no_request(small: Client, text: str) -> None:
+    name = await start(small)
+    await told(small, name, "put milk on my list")
+    await told(small, name, "it rains")
+    assert not (await told(small, name, text)).startswith(("On your list", "Taken off"))
+    assert await titles(small) == ["Milk"]
+
+
 async def test_in_vietnamese(small: Client) -> None:
     name = await start(small)
     assert await told(small, name, "việc cần làm: mua sữa") == "Đã thêm vào danh sách: Mua sữa"
