@@ -88,6 +88,7 @@ _WHICH_ONE = re.compile(
 _SOME = frozenset("a an any many another some other several few more new this that these those".split())  # noqa: SIM905
 _SAYS_WHICH = frozenset({"about", "by", "called", "named", "on"})
 _SAYS_LITTLE = content("my old new own first last current other")  # "my old car" does not say which
+_OF_NAMED = content("read watch learn study drive speak")
 _NAME_NEXT = re.compile(rf"\s+(?:(?:an?|the|my)\s+)?(?:[a-z]+\s+)?[{UPPER}0-9“\"]")
 _ADDS = re.compile(r"(?:\w+ ){0,2}[\w-]*[0-9][\w-]*")  # "…, spot 27"
 _HOW_OLD = re.compile(r"\bhow old\b", re.I)
@@ -258,6 +259,7 @@ def told_in(question: OwnQuestion, message: str) -> str:
         return ""
     which = _WHICH_ONE.search(question.text)
     verb = question.words - content(which[1]) if which else frozenset[str]()
+    verb = verb if verb <= _OF_NAMED else frozenset()
     writers = False  # whether the sentence is about its writer so far
     clauses = list(plain_clauses(message))
     for at, clause in enumerate(clauses):
@@ -270,6 +272,11 @@ def told_in(question: OwnQuestion, message: str) -> str:
             adds = more is not None and _ADDS.fullmatch(more.text)
             return f"{clause.text}, {more.text}" if more is not None and adds else clause.text
     return ""
+
+
+def without_thing(question: str) -> str:
+    """The question without the word for what is asked for, which its answer may lack: "what book am I reading?"."""
+    return _WHICH_ONE.sub(lambda match: match[0].replace(match[1], ""), question, count=1)
 
 
 def _names_behind(verb: frozenset[str], clause: str) -> bool:

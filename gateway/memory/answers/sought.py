@@ -91,9 +91,10 @@ _WHICH_WAS_IT = re.compile(r"(?:and |so )?(?:what|which) \w+ was (?:it|that)", r
 _PLAIN = re.compile(r"\b(?:will|going to|gonna|sẽ|khi(?= nào))\b", re.I)
 # Implied subjects of questions of this kind.
 _OF_KIND = content(
-    "appointment time day date hour number place color leave depart start begin happen "
-    "giờ ngày hôm lúc số cái chiếc tấm người con màu"
+    "appointment time day date hour number place color giờ ngày hôm lúc số cái chiếc tấm người con màu"
 )
+# "When does my flight leave?" asks for the time of the flight.
+_HAPPENS = re.compile(r"(?<!\bi )(?<!\bwe )(?:leave|depart|start|begin|happen|take place)\W*$", re.I)
 # What is planned comes, and is due.
 _SCHEDULED = re.compile(
     r"\b(?:booked|scheduled|planned|set for|moved|shifted|due|deadline|comes?|coming|arriv\w+|deliver\w*|only do)\b",
@@ -162,6 +163,12 @@ _OWN = re.compile(
 _ABOUT_WRITER = re.compile(rf"\b(?:am|do) (?:i|we)\b(?! have)|^\W*{SUBJECT_VI}\b", re.I)
 _OF_OTHERS = re.compile(rf"\b(?:my|our) (?:\w+ )?{_SOMEBODY}\b|{_SOMEBODY_VI} (?:của )?{SUBJECT_VI}\b", re.I)
 _WRITER = re.compile(rf"\b(?:i|i['’]m|i['’]ve|im|we)\b|(?:^|[,.] ?){SUBJECT_VI}\b", re.I)
+_HAS = re.compile(r"\bdo (?:i|we) have\b", re.I)
+_NOT_HAD = re.compile(
+    r"\b(?:wish|want|would|wanna|might|plan|planning|think(?:ing)? (?:about|of)|look(?:ing)? (?:for|at)|going to|gonna|"
+    r"need|used to|sold|lost|died)\b|['’]d like\b",
+    re.I,
+)
 _NOTHING = (
     "I do not find that in what you have told me.",
     "Mình không tìm thấy điều đó trong những gì bạn đã nói.",
@@ -215,7 +222,8 @@ def sought(asked: str) -> Sought | None:
         return None
     terms = questions.ASKED.sub(" ", rest)
     words = content(terms) - _EMPTY
-    words = (words - _OF_KIND if asks_kind(said) else words) or words
+    if asks_kind(said):
+        words = words - _OF_KIND - content(happens[0] if (happens := _HAPPENS.search(rest)) else "") or words
     if which and not asks_kind(said):
         thing = content(which[1] or which[2] or which[3])
         if len(words - thing) > 1:
@@ -224,6 +232,7 @@ def sought(asked: str) -> Sought | None:
     if _DOES.fullmatch(rest) and len(words) < 2:
         return None
     aged = _ASKS_AGE.search(rest) and _NAME.search(rest)
+    terms = " ".join(word for word in terms.split() if content(word) & words) or terms
     meant = len(words) > 1 or who or aged or _DEFINITE.search(rest) or _WHEN.match(rest)
     if not own and not (words and meant):
         return None
@@ -240,11 +249,13 @@ def says(question: Sought, text: str, following: str = "") -> bool:
     ):
         return False
     if (
-        question.own
+        not (question.mentions or question.reported)
         and _ABOUT_WRITER.search(question.text)
         # "My friend says she lives in Rome", "my sister lives in Oslo"
         and (REPORTED.search(text) or (_OF_OTHERS.search(text) and not _WRITER.search(text)))
     ):
+        return False
+    if _HAS.search(question.text) and _NOT_HAD.search(text):
         return False
     if question.reported:
         return question.words <= said and bool(REPORTED.search(text) or _GOES_ON_SAYING.match(following))

@@ -15,6 +15,7 @@ from gateway.memory.answers.questions import (
     recalled_facts,
     told_answer,
     told_in,
+    without_thing,
 )
 from gateway.memory.answers.sought import MOST_QUOTES, Sought, changes, goes_on, says, sought, sought_answer
 from gateway.memory.context import MemoryParts
@@ -111,8 +112,11 @@ def _newest(
 
     A clause whose fact was forgotten or has ended is no answer.
     """
-    about = [each.seq for each in ranked(connection, within, last.text) if each.share >= LEAST_SHARE]
-    for hit in said(connection, sorted(about[:_CANDIDATES], reverse=True)):
+    alike = [
+        each for text in (last.text, without_thing(last.text)) for each in ranked(connection, within, text)
+    ]
+    about = {each.seq for each in alike if each.share >= LEAST_SHARE}
+    for hit in said(connection, sorted(about, reverse=True)[:_CANDIDATES]):
         clause = told_in(question, hit.text)
         if hit.role != "user" or hit.speaker != last.speaker or not clause:
             continue

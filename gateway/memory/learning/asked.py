@@ -127,7 +127,7 @@ _REACHED = re.compile(
 )
 _IS = re.compile(r"(?:it|that|there|what|he|she|let|who|where|here)['’]s", re.I)  # no possessive
 _BEFORE = re.compile(
-    rf"(?<!\w)(?:{SUBJECT_VI}|đã|vừa|mới|cũng|vụ|việc|chuyện|mấy|cái|con|chiếc|cuốn|bộ|cuối cùng|hôm nay|"
+    rf"(?<!\w)(?:{SUBJECT_VI}|đã|vừa|mới|mua|cũng|vụ|việc|chuyện|mấy|cái|con|chiếc|cuốn|bộ|cuối cùng|hôm nay|"
     r"(?:sáng|trưa|chiều|tối) (?:nay|qua)|i|we|all|both|these|those|just|finally|already|so|yes|today|yesterday|"
     r"this (?:morning|afternoon|evening))(?!\w)",
     re.I,
@@ -304,7 +304,9 @@ def _fits(state: str, verb: str | None, title: str, said: str) -> bool:
     verb = verb.lower()
     inflected = verb.endswith("ing") if state == "doing" else verb in _PAST or verb.endswith("ed")
     joined = [after for word, after in pairwise(words) if word in ("and", "và")]
-    bought = verb == "got" and words[0] == "buy"
+    # "Milk" is to be bought.
+    thing = verb in ("bought", "got") and content(_without(said, title)) <= content("bought got")
+    bought = thing or (verb == "got" and words[0] == "buy")
     return bought or verb in _GENERIC or (inflected and stem(_PAST.get(verb, verb)) in (words[0], *joined))
 
 

@@ -119,7 +119,7 @@ _THIRD = (
 _INFLECTED = re.compile(
     rf"^({_EN} (?:(?:also|actually|currently|now|just|really|still|mostly|usually|always|only|recently|finally|"
     r"absolutely|totally|mainly)\s+)*)(live|reside|work|run|own|study|teach|speak|drive|ride|use|play|like|love|enjoy|adore|prefer|hate|volunteer|write|code|"
-    r"dislike|despise|detest|loathe|eat|drink|come|have)\b",
+    r"dislike|despise|detest|loathe|eat|drink|come|have|take)\b",
     re.I,
 )
 

@@ -26,11 +26,13 @@ from gateway.runs.planning.when import day_meant, moment
 from gateway.runs.requests.listed import ENDED, is_of, is_same, reminder_time, tasks_meant, title_of
 from gateway.runs.requests.told import Language, Question, Said, is_told
 from gateway.runs.requests.understood import (
+    DAY_WITHIN,
     Understood,
     following,
     lacks_of_list,
     lacks_of_reminder,
     reminder_within,
+    shows,
     understood,
 )
 from gateway.runs.starting import Starter
@@ -154,7 +156,10 @@ class ChatRequests(Requests):
         now = self._now(conversation, message)
         found = understood([*(each.text for each in spoken), message.text], now)
         if found is None and spoken:
-            tasks = tasks_of_message(connection, conversation.owner, spoken[-1].seq)
+            # What was only shown in between changed nothing.
+            said = [each for each in spoken if not shows(each.text)] or spoken
+            seqs = (said[-1].seq, message.seq)  # its own, once it has changed them
+            tasks = [task for seq in seqs for task in tasks_of_message(connection, conversation.owner, seq)]
             found = following(message.text, [task.title for task in tasks if task.level == "task"])
         if found is None:
             return None
@@ -361,12 +366,22 @@ class _Given(Struct, frozen=True):
     def _day(self, request: ListRequest) -> date:
         return (day_meant(request.day, self.now) if request.day else None) or self.today
 
+    def _day_in(self, task: Task) -> str:
+        """The day that a task's title names, as YYYY-MM-DD, or ""."""
+        written = DAY_WITHIN.search(task.title)
+        then = datetime.fromtimestamp(task.created_at, self.now.tzinfo)
+        meant = day_meant(written[0], then) if written else None
+        return meant.isoformat() if meant else ""
+
     def _open(self, request: ListRequest, *, of_day: bool = False) -> list[Task]:
         """The unfinished tasks that a request is about: those of its day, or else all, or today's (``of_day``)."""
         day = self._day(request).isoformat()
         tasks = tasks_of_day(self.connection, self.owner, day)
         if not request.day and not of_day:
             tasks += open_tasks_besides(self.connection, self.owner, day)
+        elif request.op == "show":  # "I need to call the dentist tomorrow" was put on the list of its own day
+            others = open_tasks_besides(self.connection, self.owner, day)
+            tasks += [task for task in others if self._day_in(task) == day]
         return [task for task in tasks if task.level == "task" and task.state not in ENDED]
 
 

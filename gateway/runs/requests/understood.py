@@ -23,7 +23,7 @@ _LONGEST = 400
 _MOST_WORDS = 15
 _TIME = any_case(rf"(?:for |at |on |in |to )?(?:{TIME})")
 _SPAN = any_case(rf"(?:for |in )?(?P<time>{SPAN})")
-_DAY = any_case(DAY)
+DAY_WITHIN = any_case(DAY)
 _HALF = any_case(r"(?:in the )?(?P<half>morning|afternoon|evening|am|pm|a\.m\.?|p\.m\.?)")
 _NUMBER = any_case(r"\d{1,2}(?:[:.]\d\d)?")
 _REFUSED = any_case(
@@ -41,7 +41,8 @@ _UNDO = any_case(
 )
 # "and eggs", behind what was put on the list
 _MORE = any_case(
-    r"\W*(?:(?:oh|ah)\W+)?(?:(?:and|plus|also|và|thêm)\s+)+(?P<what>(?:[\w'’-]+ ){0,3}[\w'’-]+)\W*"
+    r"\W*(?:(?:oh|ah)\W+)?(?:(?:and|plus|also|some|a few|và|thêm)\s+)+"
+    r"(?P<what>(?:[\w'’-]+ ){0,3}?[\w'’-]+?)(?:,? (?:please|pls|too|as well|nữa|nhé))*\W*"
 )
 _LEADING = any_case(r"(?:(?:ok|okay|yes|please|to|remind me to|about|it['’]s|để|là)\s+)+")
 
@@ -120,6 +121,11 @@ def following(text: str, titles: Sequence[str]) -> Understood | None:
     return None
 
 
+def shows(text: str) -> bool:
+    """Whether a message only asks for the list."""
+    return any(each.op == "show" for each in list_requests(text))
+
+
 def is_open(found: Understood, now: datetime) -> bool:
     """Whether the one request lacks something, which the user is asked for."""
     if found.lists:
@@ -175,7 +181,7 @@ def _completed(reminder: Reminder, answer: str, *, repeats: bool) -> Reminder | 
     rest = _LEADING.sub("", f"{rest} ").strip()
     if rest and reminder.text:
         return None
-    day = _DAY.search(reminder.time)
+    day = DAY_WITHIN.search(reminder.time)
     span = f"in {found['time']}" if reminder.kind == "timer" else found["time"]
-    time = span if day is None or _DAY.search(found["time"]) else f"{day[0]} {found['time']}"
+    time = span if day is None or DAY_WITHIN.search(found["time"]) else f"{day[0]} {found['time']}"
     return msgspec.structs.replace(reminder, time=time, text=reminder.text or rest)

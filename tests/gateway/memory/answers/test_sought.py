@@ -67,6 +67,8 @@ def test_a_question_is_answered_by_a_message_with_its_words_and_its_kind(asked: 
         ("do I have a boat?", "If I had a boat I would call it Saga"),
         ("what colour is my bike?", "my bike is heavy"),
         ("how old is Paul?", "Paul has 6 cars"),
+        ("where am I moving to?", "she said she is moving to Paris"),
+        ("do I have a dog?", "I'm thinking about buying a dog"),
         ("when do we leave?", "we leave the cat at home"),
         ("what is the atomic number?", "the atomic weight is 12"),
         ("how much does a cello cost?", "my cello is 40 years old"),

@@ -100,9 +100,18 @@ async def test_a_change_of_mind_is_quoted_beside_the_colour_that_it_changes(chat
 
 async def test_a_name_tells_which_book_it_is(chat: Chat) -> None:
     await chat.say("I'm reading Dune at the moment, it's great")
+    for asked in ("what am I reading?", "what are you reading?", "reading is fun"):
+        await chat.say(asked)
     assert await chat.ask("what book am I reading?") == "You told me: “I'm reading Dune at the moment”"
     await chat.say("I play football with the boys on Sundays")
     assert await chat.ask("what instrument do I play?") == ""
+
+
+async def test_when_a_flight_leaves_is_found_without_that_word(chat: Chat) -> None:
+    told = "My flight is LH1234 on 5 December at 7:45"
+    await chat.say(told)
+    await chat.say("what's my flight number?")
+    assert await chat.ask("when does my flight leave?") == f"You told me: “{told}”"
 
 
 async def test_a_number_behind_the_clause_belongs_to_it(chat: Chat) -> None:

@@ -29,8 +29,9 @@ async def test_more_of_the_same_is_added_and_the_last_is_taken_back(small: Clien
     name = await start(small)
     assert await told(small, name, "we're out of milk, put it on the shopping list") == "On your list: Milk"
     assert await told(small, name, "and eggs") == "On your list: Eggs"
-    assert await told(small, name, "oh and brown sugar") == "On your list: Brown sugar"
-    assert await told(small, name, "remove that") == "Taken off your list: Brown sugar"
+    assert await told(small, name, "oh and some brown sugar please") == "On your list: Brown sugar"
+    await told(small, name, "show me the list")
+    assert await told(small, name, "oops, remove that") == "Taken off your list: Brown sugar"
     assert await titles(small) == ["Eggs", "Milk"]
     assert (await told(small, name, "remind me in 10 minutes to take out the pizza")).startswith(
         "I will remind"
@@ -46,6 +47,25 @@ async def test_what_else_begins_so_is_no_request(small: Client, text: str) -> No
     await told(small, name, "it rains")
     assert not (await told(small, name, text)).startswith(("On your list", "Taken off"))
     assert await titles(small) == ["Milk"]
+
+
+async def test_what_is_bought_is_off_the_shopping_list(small: Client) -> None:
+    name = await start(small)
+    await told(small, name, "put milk on the shopping list")
+    await told(small, name, "I got milk on my shirt")
+    assert await titles(small) == ["Milk"]
+    assert await told(small, name, "I bought the milk") == "Done: Milk"
+    await told(small, name, "thêm trứng vào danh sách")
+    assert await told(small, name, "mua trứng rồi") == "Đã xong: Trứng"
+
+
+async def test_the_list_of_a_day_has_the_tasks_that_name_it(small: Client) -> None:
+    name = await start(small)
+    assert (
+        await told(small, name, "I need to call the dentist tomorrow")
+        == "On your list: Call the dentist tomorrow"
+    )
+    assert "Call the dentist" in await told(small, name, "what do i need to do tomorrow?")
 
 
 async def test_in_vietnamese(small: Client) -> None:
