@@ -73,7 +73,7 @@ OTHERWISE = re.compile(
 ASKED = re.compile(
     r"['’]s\b|\b(?:what (?:time|day|date)|how (?:much|many|long|tall)|"
     r"(?:who|what|when|where|how)s?|which|again|exactly|called|named?|names|"
-    r"remember|recall|know|tell|remind|still|got|get|doing|any|"
+    r"remember|recall|know|tell|remind|still|got|get|doing|any|anything|something|"
     r"(?:cái )?gì|đâu|ai|nào|mấy|bao|nhiêu|giờ|nhớ|biết|còn|thế|vậy|nhỉ|ấy|"
     rf"rồi|hả|nha|đang|nhà(?= {_ME_VI})|{_YOU_VI}|(?:không|ko|chưa)(?=\W*$))\b",
     re.I,

@@ -155,6 +155,7 @@ _OWN = re.compile(
     r"(?: (?:name|called|named|birthday|age|job|from|again|now))*|"
     rf"where does (?:my|our) {_SOMEBODY} (?:live|work)|"
     rf"do (?:i|we) have (?:an?|any) (?:\w+ )?{_SOMEBODY}s?|do i have (?:an?|any) (?:\w+ )?(?!{_NO_THING}s?\b)\w+|"
+    r"am i (?:allergic|married|vegetarian|vegan)\b.*|"
     rf"{SUBJECT_VI} (?:tên (?:là )?gì|là ai|bao nhiêu tuổi|(?:sống|ở|làm việc) (?:ở )?đâu)|"
     rf"{_SOMEBODY_VI} (?:của )?{SUBJECT_VI} (?:tên (?:là )?gì|bao nhiêu tuổi|làm (?:nghề )?gì)|"
     rf"{SUBJECT_VI} có (?:nuôi )?{_SOMEBODY_VI} (?:không|ko))\W*",

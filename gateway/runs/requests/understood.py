@@ -31,8 +31,9 @@ _REFUSED = any_case(
 )
 # Behind a message about the list: "I returned the books."
 _THE_REST = any_case(
-    r"\W*(?:(?:and|so|ok|okay) )*what(?:['’]?s| is| else is) (?:still )?(?:left|open|on it|there)"
-    r"(?: to do| on (?:it|there))?\W*|\W*(?:còn|vậy còn) (?:việc )?gì nữa(?: không)?\W*"
+    r"\W*(?:(?:and|so|ok|okay) )*(?:what(?:['’]?s| is| else is) (?:still )?(?:left|open|on it|there)|"
+    r"(?:is there )?anything (?:else )?left)(?: to do| on (?:it|there))?\W*|"
+    r"\W*(?:còn|vậy còn) (?:việc )?gì nữa(?: không)?\W*"
 )
 _UNDO = any_case(
     r"\W*(?:(?:no|sorry|oh|oops|please|actually)\W+)*(?:cancel|delete|remove|forget|undo|scrap)(?: about)? "
@@ -123,7 +124,7 @@ def following(text: str, titles: Sequence[str]) -> Understood | None:
 
 def shows(text: str) -> bool:
     """Whether a message only asks for the list."""
-    return any(each.op == "show" for each in list_requests(text))
+    return bool(_THE_REST.fullmatch(text)) or any(each.op == "show" for each in list_requests(text))
 
 
 def is_open(found: Understood, now: datetime) -> bool:

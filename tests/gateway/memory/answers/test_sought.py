@@ -168,7 +168,12 @@ def test_a_long_message_without_a_name_does_not_say_which() -> None:
 
 
 def test_what_only_its_writer_knows_is_not_invented() -> None:
-    for asked in ("what's my brother called?", "do i have a dog?", "what did I say about Peru?"):
+    for asked in (
+        "what's my brother called?",
+        "do i have a dog?",
+        "am I allergic to anything?",
+        "what did I say about Peru?",
+    ):
         question = sought(asked)
         assert question is not None
         assert sought_answer(question, [], TODAY) == "I do not find that in what you have told me."
