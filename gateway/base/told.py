@@ -27,7 +27,7 @@ CODE = re.compile(
     r"|for\s.*\sin\s.*:|if\s.*:$|\*/|[$/|])"
 )
 _NUMBER = re.compile(
-    r"(?<![\w.,:/+-])(?:[A-Z]-)?[0-9](?:(?: - |[ -])?[0-9]){2,19}[#*]?(?![ -]?[0-9]|\w|[:/%+=°-]|[.,][0-9])"
+    r"(?<![\w.,:/+-])(?:[A-Z]-)?[0-9](?:(?: - |[ #-]| then )?[0-9]){2,19}[#*]?(?![ -]?[0-9]|\w|[:/%+=°-]|[.,][0-9])"
 )
 _LONGEST_NUMBER = 8  # digits, unless they stand right behind a word for a password or code
 _HEX = re.compile("[0-9a-fA-F-]{7,}")
@@ -38,12 +38,13 @@ _LETTERED = re.compile(
 )
 # Digits as on a keypad.
 _DIALLED = re.compile(
-    r"[0-9](?:-[0-9]){2,7}#?|[0-9]{3,8}[#*](?!\w)|[0-9](?: [0-9]){3,7}|[0-9]{1,2}(?: ?- ?[0-9]{1,2}){2,3}"
+    r"[0-9](?:-[0-9]){2,7}#?|[0-9]{3,8}[#*](?!\w)|[0-9]{1,6}#[0-9]{1,6}[#*]?|"
+    r"[0-9](?: [0-9]){3,7}|[0-9]{1,2}(?:(?: ?- ?| then )[0-9]{1,2}){2,3}"
 )
 _IS = re.compile(r"(?:\b(?:is|are|was|be|now|là|thành)|:)\s*$", re.IGNORECASE)
 # A unit, or a plural.
 _COUNTS = re.compile(
-    r"\s?(?:(?:[mck]?m|m?g|kg|m?l|lbs?|oz|ft|mi|[mk]ph|hp|k?wh?|[va]|mah?|[kmg]?hz|[kmgt]b|px|pts?|ms|min|hrs?|h|x|rpm|psi|bar|"
+    r"[*/]|\s?(?:(?:[mck]?m|m?g|kg|m?l|lbs?|oz|ft|mi|[mk]ph|hp|k?wh?|[va]|mah?|[kmg]?hz|[kmgt]b|px|pts?|ms|min|hrs?|h|x|rpm|psi|bar|"
     r"am|pm|usd|eur|gbp|vnđ?|đ|tr|tỷ|cái|con|lít|mét|giờ|năm|lần|học|vé|xe)\b"
     r"|(?!thanks|always|cheers|guys|pls)[^\W\d_]{2,}(?<![ui])s\b|(?:people|feet|percent|nghìn|triệu|đồng|người|chiếc|trang|phút|tháng|viên|bước)\b)",
     re.IGNORECASE,
@@ -51,9 +52,12 @@ _COUNTS = re.compile(
 _YEAR = re.compile(r"(?:19|20)[0-9]{2}(?:-[0-9]{2}){0,2}")
 _NAME = re.compile(r"[A-Z][a-z]+[0-9]+")
 _ASKS = re.compile(
-    r"\?\s*$|^\W*(?:what|which|where|who|how|do|does|did|can|could|send|text|tell|give|remind)s?\b|\bnext\smessage\W*$|\bbelow\W*$"
+    r"\?\s*$|^\W*(?:what|which|where|who|how|do|does|did|can|could|send|text|tell|give|remind)s?\b|\bnext\smessage\W*$|\b(?:please|pls|plz)\W*$|\bbelow\W*$"
     r"|^\W*(?:\w+\s)?(?:nhắn|gửi|cho)\b|\b(?:gì|nào|sao|đâu|nhiêu|không|ko|hả|chưa|với)\W*$",
     re.IGNORECASE,
+)
+_ASKS_COUNT = re.compile(
+    r"\b(?:what\stime|when|how\s(?:many|much|long|far|old|big|wide|tall)|mấy|bao\snhiêu)\b", re.IGNORECASE
 )
 # Followed by the name of a network rather than its password.
 _NETWORK = re.compile(
@@ -63,10 +67,14 @@ _NETWORK = re.compile(
 _MADE_UP = re.compile(r"(?=.{7})[^\W\d_]{3,}[_@.!-]?[0-9]+[!#$*]?")
 # One word in reply to a question for a password, unless it is a reply of its own.
 _ANSWER = re.compile(
-    r"\s*(?!(?:nothing|unknown|sorry|thanks|forgot|forgotten|already|maybe|dunno|whatever|secret|exactly|private|nevermind|"
-    r"please|correct|classified|really|should|because|expired|locked|wrong|changed|missing)\b)([^\W\d_]{6,32})[.!]?\s*",
+    r"\s*(?:(?:yeah|yes|yep|ok|oh|sure|uh|um|hm+)\W+){0,2}(?:it(?:['’]?s|\sis)\s|i\sthink\s){0,2}"
+    r"(?!(?:nothing|unknown|sorry|thanks|forgot|forgotten|already|maybe|dunno|whatever|secret|private|nevermind|please|"
+    r"correct|incorrect|really|should|because|wrong|different|always|[^\W\d_]+(?:ed|ing|able|ible|ive|ly|ous|ful|less))\b)"
+    r"([^\W\d_]{6,32})[.!]?\s*",
     re.IGNORECASE,
 )
+# A name in code, unless it stands right behind a word for a password.
+_LIKE_NAME = re.compile(r"[a-z]+(?:_[a-z]+)+_?[0-9]{1,4}")
 # Signs of a value, which words do not have.
 _DRAWN = re.compile(r"[0-9!#$%^&*~+=@]")
 _CLASSES = [
@@ -118,7 +126,7 @@ class Teller:
         self._known = compiled("^@@$", told.known)
         self._before_value = compiled(r"(?:\b@@|[:=?/|→>(])\s*$", rf"{told.before_value}|{told.password}")
         self._before_quoted = compiled(
-            r"(?:(?:wi-?fi|@@)(?:['’]s|\s(?:is|are))|\b(?:it\sis|it['’]s|sentence|phrase|words|gõ|type))\s*$",
+            r"(?:@@|(?:wi-?fi|@@)(?:['’]s|\s(?:is|are))|\b(?:it\sis|it['’]s|sentence|phrase|words?(?:\s[\w'’-]+){0,6}\sis|words|gõ|type))\s*$",
             told.core,
         )
         self._before_name = compiled(r"\b@@\s*$", told.before_name)
@@ -140,7 +148,8 @@ class Teller:
             told.core,
         )
         self._names_it = compiled(
-            r"\s(?:is|are|for|as|=|là)\s(?:(?:the|my|your|our|his|her)\s)?(?:(?!most|same|worst|only)[\w-]+\s){0,2}?(?:pass|@@)(?!\w)",
+            r"\s(?:is|are|for|as|=|là)\s(?:(?:the|my|your|our|his|her)\s)?(?:(?!most|same|worst|only)[\w-]+\s){0,2}?(?:pass|@@)(?!\w)"
+            r"|\s(?:is\swhat\s(?:i|we)\s(?:always\s)?use|opens|unlocks|(?:gets|lets)\s(?:you|me)\s(?:in|on))(?!\w)",
             told.core,
         )
         self._right_behind = compiled(
@@ -148,7 +157,7 @@ class Teller:
         )
         # "what's your password?", "the wifi password?", but not "which password manager?"
         self._asks_for_it = compiled(
-            r"(?:\b(?:what|which)\b.*|^\W*(?:(?:and|the|my|your)\s)*(?:wi-?fi\s|network\s|login\s|router\s)?)(?<!\w)@@"
+            r"\b(?:what['’]?s?|remember)\s.*\bthe\swi-?fi\b(?!\s(?:like|speed|doing))|(?:\b(?:what(?:['’]?s)?|which)\b.*|^\W*(?:(?:and|the|my|your)\s)*(?:wi-?fi\s|network\s|login\s|router\s)?)(?<!\w)@@"
             r"(?:\s(?:for|of|to|on|at|now|again|did|do|is)\b.{0,60})?\W*$|(?<!\w)@@(?:\s\w+){0,5}\s(?:gì|nào)\W*$",
             told.core,
         )
@@ -219,7 +228,7 @@ class Teller:
     def _asked(self, word: re.Pattern[str], before: str) -> bool:
         """Whether the sentence before asks for the thing alone."""
         short = len(before.split()) <= _LONGEST_QUESTION
-        return bool(short and _ASKS.search(before) and word.search(before))
+        return bool(short and _ASKS.search(before) and not _ASKS_COUNT.search(before) and word.search(before))
 
     def _numbers(self, told: str, named: bool) -> Iterator[tuple[int, int]]:
         """``named``: the sentence itself has a word for a number, not just for a place or in the one before."""
@@ -244,8 +253,9 @@ class Teller:
                 yield match.span()
             elif self._before_other.search(prior) or not (
                 self._after_number.match(told, match.end())
+                or (named and not _COUNTS.match(told, match.end()))
                 or (
-                    (named or self._for_place.match(told, match.end()))
+                    self._for_place.match(told, match.end())
                     and told.startswith((" for the ", " for my "), match.end())
                 )
             ):
@@ -301,7 +311,9 @@ class Teller:
             not _LEAST <= len(value) <= _LONGEST_VALUE
             or value.isdigit()
             or "/" in value
-            or self._known.match(value)
+            or (
+                self._known.match(value) and not (_LIKE_NAME.fullmatch(value) and self._of_core.search(prior))
+            )
         ):
             return False
         if _HEX.fullmatch(value):

@@ -238,13 +238,16 @@ def test_hostile_text_is_quick(piece: str) -> None:
 
 
 @pytest.mark.parametrize("half", [0, 1])
-@pytest.mark.parametrize("name", ["", "_second"])
-def test_typed_lines(name: str, half: int) -> None:
-    """`eval/secrets_typed.toml`: the even lines were at hand; the odd ones were mended on too since."""
+@pytest.mark.parametrize(
+    ("name", "least"), [("", 0.92), ("_second", 0.92), ("_third", 0.92), ("_fourth", 0.85), ("_fifth", 0.75)]
+)
+def test_typed_lines(name: str, least: float, half: int) -> None:
+    """`eval/secrets_typed.toml`: the even lines were at hand; the odd ones were mended on too since. The secrets of the
+    fifth set were scored once, and no rule is made for them."""
     lines = tomllib.loads((Path(__file__).parents[3] / "eval" / "secrets_typed.toml").read_text())
     secret, ordinary = lines[f"secret{name}"][half::2], lines[f"ordinary{name}"][half::2]
     found = [text for text, *values in secret if not any(value in redact(text)[0] for value in values)]
-    assert len(found) >= 0.92 * len(secret)
+    assert len(found) >= least * len(secret)
     assert not [text for text in ordinary if redact(text)[1]]
 
 
@@ -273,6 +276,13 @@ def test_typed_lines(name: str, half: int) -> None:
         ("what's the wifi password?\nsunnyside", "what's the wifi password?\n[redacted]"),
         ("what's the wifi password?\nnevermind", "what's the wifi password?\nnevermind"),
         ("stk 19036628471015 ở Techcombank", "stk [redacted] ở Techcombank"),
+        ("the password for the printer is potato", "the password for the printer is [redacted]"),
+        ("the password for the printer is missing", "the password for the printer is missing"),
+        ("what's the password?\nyeah it's marzipan", "what's the password?\nyeah it's [redacted]"),
+        ("what's the password?\nit's complicated", "what's the password?\nit's complicated"),
+        ("9081 opens the gate", "[redacted] opens the gate"),
+        ("what time does the gate open?\n0730", "what time does the gate open?\n0730"),
+        ("9704 3668 1122 7788 019", "[redacted]"),
     ],
 )
 def test_accounts_and_values_in_calls(text: str, clean: str) -> None:
