@@ -80,6 +80,11 @@ def asks_when(text: str) -> bool:
     return bool(_KINDS[1][0].search(text))
 
 
+def asks_amount(text: str) -> bool:
+    """Whether it asks for a number or a duration."""
+    return any(_KINDS[at][0].search(text) for at in (2, 4))
+
+
 def of_kind(question: str, said: str) -> bool:
     """Whether a statement has what the question asks for."""
     return all(says.search(said) for asks, says in _KINDS if asks.search(question))

@@ -7,6 +7,7 @@ from datetime import date, datetime
 
 import apsw
 
+from gateway.memory.answers.figures import newer_figures
 from gateway.memory.answers.kinds import asks_when, of_kind
 from gateway.memory.answers.questions import (
     OwnQuestion,
@@ -27,9 +28,10 @@ from gateway.memory.types import Offer
 from gateway.store.memory.conversations import Conversation
 from gateway.store.memory.facts import Fact, ended_quotes, facts_in_scope
 from gateway.store.memory.history import Said, Within, beside, out_of_prompt, said
-from gateway.store.memory.messages import StoredMessage, page_of_messages
+from gateway.store.memory.messages import StoredMessage, messages_between, page_of_messages
 
 _CANDIDATES = 32
+_FIGURES_SINCE = 400  # messages behind one with a figure, among which a newer one is looked for
 # A new time of a plan repeats little of it: "the flight is cancelled, we go on the 10th instead".
 _OF_PLANS = 0.05
 _REPLIES = 3  # messages of its writer that are looked at behind a hit
@@ -125,7 +127,9 @@ def _newest(
             continue
         following = _following(connection, within, hit)
         if not (following and takes_back(following[0].text, hit.text)):
-            return [hit, *(each for each in decided_since(connection, within, hit) if each.role == "user")]
+            decided = (each for each in decided_since(connection, within, hit) if each.role == "user")
+            newer = [*decided, *_refigured(connection, question.text, hit, last)]
+            return [hit, *{each.seq: each for each in newer}.values()]
     return []
 
 
@@ -157,7 +161,24 @@ def _saying(
         since = [each.seq for each in alike if each.seq > min(found)][:_CANDIDATES]
         theirs = (e for e in said(connection, since) if e.role == "user" and e.speaker == last.speaker)
         found |= {each.seq: each for each in theirs if changes(question, each.text)}
+    if hits and not question.mentions:
+        newest = found[max(found)]
+        found |= {each.seq: each for each in _refigured(connection, question.text, newest, last)}
     return [found[seq] for seq in sorted(found)]
+
+
+def _refigured(connection: apsw.Connection, asked: str, hit: Said, last: StoredMessage) -> list[Said]:
+    """Later messages of the writer, in the same conversation, with a new figure for what ``hit`` says."""
+    if hit.conversation != last.conversation:
+        return []
+    end = min(last.seq - 1, hit.seq + _FIGURES_SINCE)
+    later = [
+        each
+        for each in messages_between(connection, hit.conversation, hit.seq + 1, end)
+        if each.role == "user" and each.speaker == hit.speaker and not (each.failed or each.redactions)
+    ]
+    numbers = newer_figures(asked, hit.text, [each.text for each in later])
+    return said(connection, [later[number].seq for number in numbers])
 
 
 def _following(connection: apsw.Connection, within: Within, hit: Said) -> list[Said]:

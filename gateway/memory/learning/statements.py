@@ -44,7 +44,9 @@ SENTENCE = re.compile(
     r"[^\n.!?…]*)*[.!?…]*\n*"
 )
 CLAUSE = re.compile(
-    r"[;:,–—]\s|\s(?:and|but|while|because|so|cuz|cos|coz|bc|although|even though|btw|by the way|fyi|"
+    # "a house with a garden, in Lund" is one clause.
+    rf"[;:–—]\s|,\s(?!(?:in|near)\s(?-i:[{UPPER}])\w+\W*$)|"
+    r"\s(?:and|but|while|because|so|cuz|cos|coz|bc|although|even though|btw|by the way|fyi|"
     r"và|nhưng|(?<!không )còn|vì|nên|(?:rồi|nhưng|vậy|thế) mà)\s",
     re.I,
 )

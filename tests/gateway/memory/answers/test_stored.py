@@ -219,3 +219,14 @@ def test_marks_of_secrets_are_in_no_prompt_of_a_small_model() -> None:
     messages = [line(0, "user", "the login is tom and [redacted]"), line(1, "assistant", "Noted.")]
     shown = without_recited(messages, lambda reply: False)
     assert [message.text for message in shown] == ["the login is tom and …", "Noted."]
+
+
+async def test_a_newer_figure_is_quoted_beside_the_old_one(chat: Chat) -> None:
+    await chat.say("the build takes 20 minutes on my laptop")
+    await chat.say("ccache helped, 3 minutes now")
+    answer = await chat.ask("how long does my build take?")
+    assert answer.index("20 minutes") < answer.index("3 minutes now")
+    await chat.say("the net for the pond costs 400 kronor")
+    await chat.say("hm found one for 250 on blocket")
+    answer = await chat.ask("how much is the net?")
+    assert answer.index("400") < answer.index("250")

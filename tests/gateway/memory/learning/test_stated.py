@@ -31,6 +31,10 @@ STATED = [
         "allergy: peanuts: The user is allergic 2 peanuts.", "allergy: shrimp: The user is allergic 2 shrimp.",
         "allergy: milk: The user is allergic 2 milk.",
     ]),
+    (
+        "i just moved to a house with a garden, in Lund",
+        ["home_city: The user just moved to a house with a garden, in Lund."],
+    ),
     ("I'm allergic to nuts, what can I bake?", ["allergy: nuts: The user is allergic to nuts."]),
     ("Con gái tôi tên An, 16 tuổi.", ["con_gai: an: Con gái người dùng tên An."]),
     ("I'm Nora, I teach chemistry", ["name: The user is Nora.", "job: The user teaches chemistry."]),
