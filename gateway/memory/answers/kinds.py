@@ -12,7 +12,11 @@ from gateway.memory.learning.values import MONTH
 _KINDS = (
     (
         re.compile(r"\bwhere\b|(?<!\w)đâu(?!\w)", re.I),
-        re.compile(r"\b(?:in|at|near|from|to|on|ở|tại|từ)\b(?! ?[0-9])", re.I),
+        re.compile(
+            r"\b(?:in|at|near|from|to|on|under|behind|beside|next to|above|opposite|"
+            r"ở|tại|từ|dưới|cạnh)\b(?! ?[0-9])",
+            re.I,
+        ),
     ),
     (
         re.compile(

@@ -66,7 +66,8 @@ _AND_WHAT_I_SAID = re.compile(
 # Advice, plans and knowledge of the world.
 OTHERWISE = re.compile(
     r"\b(?:should|shall|could|can|would|will|might|may|must|if|because|recommend|suggest|think|mean|tomorrow|"
-    r"we know|(?<!like )(?<!love )(?<!enjoy )doing|going|happen\w*|wrong|right|better|best|good|you|your|nên|nếu|khi|"
+    r"we know|(?<!like )(?<!love )(?<!enjoy )doing|going|happen\w*|wrong|right|better|"
+    r"best(?! (?:man|friend|mate)\b)|good|you|your|nên|nếu|khi|"
     rf"{_YOU_VI})\b",
     re.I,
 )

@@ -87,6 +87,8 @@ _WHICH = re.compile(
     re.I,
 )
 _WHICH_WAS_IT = re.compile(r"(?:and |so )?(?:what|which) \w+ was (?:it|that)", re.I)
+# Being there is said without these: "the runner is under my desk".
+_STANDS = re.compile(r"(?<=^where )((?:do|does|did|is|are) .+?) (?:stand|sit|lie|hang|located|kept)$", re.I)
 # No sign of another kind of question.
 _PLAIN = re.compile(r"\b(?:will|going to|gonna|sẽ|khi(?= nào))\b", re.I)
 # Implied subjects of questions of this kind.
@@ -121,6 +123,8 @@ _WHEN = re.compile(r"(?:when|what (?:time|day|date))(?:['’]?s| is| are) ", re.
 # A name or a number may be the thing that is asked for.
 _PARTICULAR = re.compile(rf"[0-9“\"]|(?<=[\w,(] )[{UPPER}]\w")
 _WHO_IS = re.compile(r"(?:who(?:['’]?s| is| was)) (?P<who>\w+)|(?P<vi>\w+) là ai", re.I)
+# "She is called Agnieszka" says who she is with the message before.
+_POINTS_BACK = re.compile(r"\W*(?:(?:and|oh|ok|so|btw)\W+)?(?:she|he|they)\b", re.I)
 _ASKS = re.compile(
     r"^\W*(?:(?:hi|hey|hello|ok|so|and|also)\W+)*(?:what|which|who|whose|where|when|why|how|can|could|do|does|did|is|are|"
     r"should|would|will|any)\b|\?\W*$|(?<!\w)(?:gì|sao|mấy giờ|bao nhiêu|bao giờ|khi nào|ai|nào|không|ko|chưa|nhỉ)\W*$",
@@ -218,7 +222,7 @@ def sought(asked: str) -> Sought | None:
     which = _WHICH.search(rest)
     if not (own or which or _WH.match(rest) or _WH_VI.search(rest) or _DOES.fullmatch(rest)):
         return None
-    rest = _PLAIN.sub(" ", rest)
+    rest = _PLAIN.sub(" ", _STANDS.sub(r"\1", rest))
     if not own and questions.OTHERWISE.search(rest):
         return None
     terms = questions.ASKED.sub(" ", rest)
@@ -281,6 +285,11 @@ def _names(question: Sought, text: str) -> bool:
         content(match[1]) & question.words and not content(match[2]) & question.words
         for match in _BEFORE_NAME.finditer(text)
     )
+
+
+def leads_to(question: Sought, before: str, text: str) -> bool:
+    """Whether a message ``before`` says of whom the one with the name speaks."""
+    return bool(_WHO_IS.search(question.text) and _POINTS_BACK.match(text) and not _ASKS.search(before))
 
 
 def goes_on(question: Sought, said: str, after: str) -> bool:

@@ -18,7 +18,16 @@ from gateway.memory.answers.questions import (
     told_in,
     without_thing,
 )
-from gateway.memory.answers.sought import MOST_QUOTES, Sought, changes, goes_on, says, sought, sought_answer
+from gateway.memory.answers.sought import (
+    MOST_QUOTES,
+    Sought,
+    changes,
+    goes_on,
+    leads_to,
+    says,
+    sought,
+    sought_answer,
+)
 from gateway.memory.context import MemoryParts
 from gateway.memory.history import LEAST_SHARE, decided_since, excerpt
 from gateway.memory.learning.facts import scopes_of, told_by
@@ -125,7 +134,7 @@ def _newest(
         ended = [quote for quote in ended_quotes(connection, owner, hit.seq) if quote]
         if any(clause in quote or quote in clause for quote in ended):
             continue
-        following = _following(connection, within, hit)
+        following = _beside(connection, within, hit, after=True)
         if not (following and takes_back(following[0].text, hit.text)):
             decided = (each for each in decided_since(connection, within, hit) if each.role == "user")
             newer = [*decided, *_refigured(connection, question.text, hit, last)]
@@ -144,7 +153,7 @@ def _saying(
     for hit in said(connection, sorted(about[:_CANDIDATES], reverse=True)):
         if hit.role != "user" or hit.speaker != last.speaker or hits == MOST_QUOTES:
             continue
-        following = _following(connection, within, hit)
+        following = _beside(connection, within, hit, after=True)
         if not says(question, hit.text, following[0].text if following else ""):
             continue
         if (following and takes_back(following[0].text, hit.text)) or any(
@@ -152,9 +161,10 @@ def _saying(
         ):
             continue
         hits += 1
-        found |= {
-            each.seq: each for each in (hit, *(e for e in following if goes_on(question, hit.text, e.text)))
-        }
+        earlier = _beside(connection, within, hit, after=False)
+        before = [each for each in earlier if leads_to(question, each.text, hit.text)][:1]
+        going_on = [each for each in following if goes_on(question, hit.text, each.text)]
+        found |= {each.seq: each for each in (*before, hit, *going_on)}
     if question.loose and hits > 1:
         return []  # it may be about any of them
     if hits:
@@ -181,12 +191,12 @@ def _refigured(connection: apsw.Connection, asked: str, hit: Said, last: StoredM
     return said(connection, [later[number].seq for number in numbers])
 
 
-def _following(connection: apsw.Connection, within: Within, hit: Said) -> list[Said]:
-    """The next message of the same writer."""
+def _beside(connection: apsw.Connection, within: Within, hit: Said, *, after: bool) -> list[Said]:
+    """Messages of the same writer, the nearest first."""
     found: list[Said] = []
-    after: Said | None = hit
+    near: Said | None = hit
     for _ in range(2 * _REPLIES):
-        after = beside(connection, within, after, after=True) if after is not None else None
-        if after is not None and after.role == "user" and after.speaker == hit.speaker:
-            found.append(after)
+        near = beside(connection, within, near, after=after) if near is not None else None
+        if near is not None and near.role == "user" and near.speaker == hit.speaker:
+            found.append(near)
     return found

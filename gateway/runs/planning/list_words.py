@@ -196,5 +196,7 @@ SHOWN_VI = any_case(
     r"(?: (?:có|còn|gồm|hôm nay|những|gì|việc|của|mình|tôi|anh|chị|em))*|"
     # "Có việc gì không?" asks whether something is the matter.
     rf"(?=.*\b(?:còn|phải|cần)\b)(?:{SUBJECT_VI} )?(?:(?:còn|có|phải|cần|làm|những) )*việc (?:gì|nào)"
-    r"(?: (?:nữa|phải|cần|làm|chưa|xong|không|ko|hả|vậy|thế|nhỉ))*"
+    r"(?: (?:nữa|phải|cần|làm|chưa|xong|không|ko|hả|vậy|thế|nhỉ))*|"
+    r"(?:những )?việc (?:cần|phải) làm(?: (?:của (?:tôi|mình|em)|hôm nay))?"
+    r"(?: (?:còn|là|có|những|gì|nào|nữa|không|ko|vậy|thế|nhỉ))+"
 )

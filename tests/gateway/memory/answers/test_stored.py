@@ -230,3 +230,12 @@ async def test_a_newer_figure_is_quoted_beside_the_old_one(chat: Chat) -> None:
     await chat.say("hm found one for 250 on blocket")
     answer = await chat.ask("how much is the net?")
     assert answer.index("400") < answer.index("250")
+
+
+async def test_where_a_thing_stands_and_who_took_a_place(chat: Chat) -> None:
+    await chat.say("our ci runs on github, the arm runner is a raspberry pi 4 under my desk")
+    await chat.say("my best man is my brother Callum")
+    await chat.say("so my friend Dev is best man now")
+    assert "under my desk" in await chat.ask("where does the arm runner stand?")
+    answer = await chat.ask("who is my best man?")
+    assert answer.index("Callum") < answer.index("Dev")

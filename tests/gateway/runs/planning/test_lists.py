@@ -116,6 +116,7 @@ def test_short_things_are_listed_each() -> None:
         ("ok what is still to do?", True),
         ("mình còn việc gì phải làm không?", True),
         ("có việc gì không?", False),
+        ("việc cần làm còn gì không?", True),
         ("hôm nay em còn việc gì không?", True),
         ("nhắc lại giúp em danh sách việc hôm nay", True),
         ("what's on tv today", False),
