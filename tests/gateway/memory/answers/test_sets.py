@@ -106,15 +106,18 @@ async def test_questions_about_what_was_said_in_long_chats_are_answered_rightly_
     assert right >= least
 
 
-async def test_questions_within_ordinary_chats_are_answered_rightly_or_not(database: Database) -> None:
-    chats = tomllib.loads((EVAL / "chats_ordinary.toml").read_text(encoding="utf-8"))["chats"]
-    right, wrong = 0, []
+@pytest.mark.parametrize(("name", "least", "most_wrong"), [("chats_ordinary", 40, 1), ("chats_short", 78, 0)])
+async def test_questions_within_chats_are_answered_rightly_or_not(
+    database: Database, name: str, least: int, most_wrong: int
+) -> None:
+    chats = tomllib.loads((EVAL / f"{name}.toml").read_text(encoding="utf-8"))["chats"]
+    right, wrong, missed = 0, [], []
     for number, each in enumerate(chats):
-        chat = LongChat(database, name=f"ordinary{number}")
+        chat = LongChat(database, name=f"{name}{number}")
         await database.write(lambda c, made=chat.conversation: add_conversation(c, made))  # type: ignore[misc]
         wanted = dict(each["asked"])
         for text in each["lines"]:
-            assert not any(secret in redact(text)[0] for secret in each["secrets"])
+            assert not any(secret in redact(text)[0] for secret in each.get("secrets", ()))
             if text not in wanted:
                 await chat.tell(text)
                 continue
@@ -122,8 +125,9 @@ async def test_questions_within_ordinary_chats_are_answered_rightly_or_not(datab
             found = wanted[text].casefold() in answer.casefold()
             right += found
             wrong += [] if found or not answer else [f"{text} {answer}"]
-    assert len(wrong) <= 1, wrong
-    assert right >= 40
+            missed += [] if found or answer else [text]
+    assert len(wrong) <= most_wrong, wrong
+    assert right >= least, missed
 
 
 async def test_other_lines_are_left_to_the_model(database: Database) -> None:
