@@ -99,8 +99,11 @@ class Evaluator:
             yield row
 
     async def _retrieved(self, question: Question) -> Row:
-        """Score retrieval by the question's own words."""
-        own = await self._found(question.text, [])
+        """Score retrieval by the question's own words.
+
+        Where that is all, a search without its vectors is an error, so that no run mixes two kinds of search.
+        """
+        own, problem = await self._found(question.text, [])
         return Row(
             id=question.id,
             category=question.category,
@@ -108,11 +111,12 @@ class Evaluator:
             answerable=question.answerable,
             facts_wanted=len(question.facts),
             own_rank=rank(own, question.pages),
+            error=problem if self._asker is None else None,
         )
 
     async def _asked(self, row: Row, question: Question, asker: Asker) -> Row:
         asked = await asker(question.text)
-        by_terms = await self._found(question.text, asked.result.search_terms)
+        by_terms, _ = await self._found(question.text, asked.result.search_terms)
         row = score(row, question, asked.result, await self._cited(asked.result), by_terms)
         if asked.pages is not None:
             row = msgspec.structs.replace(
@@ -122,15 +126,16 @@ class Evaluator:
             )
         return msgspec.structs.replace(row, asked=True, tokens=asked.tokens)
 
-    async def _found(self, question: str, terms: list[str]) -> list[str]:
-        """List the titles that the flow's retrieval finds, in its order."""
+    async def _found(self, question: str, terms: list[str]) -> tuple[list[str], str | None]:
+        """The titles that the flow's retrieval finds, in its order, and why a search with the question failed."""
 
         async def proposed() -> list[str]:
             return terms
 
         journal = Journal(AskCall(id="evaluation", question=question))
         found = await Retrieval(self._wiki, journal, _PAGES, _SECONDS).run(question, proposed())
-        return [each.page.title for each in found.pages]
+        problem = next((each.reason for each in journal.skipped if each.title == question), None)
+        return [each.page.title for each in found.pages], problem
 
     async def _cited(self, result: AskResult) -> dict[str, Page]:
         """Fetch the cited pages that the wiki has."""

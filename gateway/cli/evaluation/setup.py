@@ -169,6 +169,9 @@ class Setup:
             await search.indexer.caught_up()
             if problem := search.indexer.health().problem:
                 raise ModelUnavailableError(f"the wiki's vectors cannot be made: {problem}")
+            await (
+                embedder.warm()
+            )  # with nothing to embed it is not loaded, and the first questions would go without
         return wiki
 
     def _host(self, model: ResolvedModel) -> Inference:

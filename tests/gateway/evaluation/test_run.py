@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from gateway.ask.types import AskResult, Budget, Citation
@@ -12,6 +14,7 @@ from gateway.evaluation.run import Asked, Evaluator
 from gateway.evaluation.score import Row, Tokens
 from gateway.store.request_log import RequestRecord
 from gateway.wiki.local import LocalWiki
+from gateway.wiki.source import Hits
 
 QUESTIONS = [
     Question(id=str(number), category="x", text="Who made Befunge?", pages=["Befunge"], facts=[["Pressey"]])
@@ -96,3 +99,29 @@ async def test_a_wrong_configuration_ends_the_run_at_once(wiki: LocalWiki) -> No
     with pytest.raises(ConfigurationError):
         _ = [row async for row in Evaluator(wiki, asker.ask).run(QUESTIONS)]
     assert asker.asked == 1
+
+
+class WithoutVectors:
+    """The wiki, whose searches by meaning fail."""
+
+    def __init__(self, wiki: LocalWiki) -> None:
+        self._wiki = wiki
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._wiki, name)
+
+    async def search_text(self, term: str, limit: int) -> Hits:
+        return Hits((await self._wiki.search_text(term, limit)).refs, "searched by words alone: too slow")
+
+
+async def test_a_search_without_its_vectors_is_an_error_where_only_retrieval_is_scored(
+    wiki: LocalWiki,
+) -> None:
+    failing = WithoutVectors(wiki)
+    (row,) = [row async for row in Evaluator(failing, None).run(QUESTIONS[:1])]
+    assert row.error == "searched by words alone: too slow"
+    assert not row.right
+    (row,) = [row async for row in Evaluator(failing, Outcomes().ask).run(QUESTIONS[:1])]
+    assert row.error is None  # an answer without vectors is one that a server may give
+    (row,) = [row async for row in Evaluator(wiki, None).run(QUESTIONS[:1])]
+    assert row.error is None
