@@ -45,12 +45,14 @@ def pages_by_text(connection: apsw.Connection, match: str, limit: int, near: str
     found = f"SELECT rowid AS id, bm25(wiki_text, {_TEXT_WEIGHTS}) AS score FROM wiki_text WHERE wiki_text MATCH ?"
     matches: tuple[str, ...] = (match,)
     if near:
+        # Without MATERIALIZED, SQLite searches for what is near once for every row: 0.5 s with 12,000 pages.
         found = (
-            f"SELECT id, every.score + {_NEAR_WEIGHT} * coalesce(near.score, 0.0) AS score FROM ({found}) AS every "
-            "LEFT JOIN (SELECT rowid AS id, bm25(wiki_text) AS score FROM wiki_text WHERE wiki_text MATCH ?) AS near "
-            "USING (id)"
+            "WITH near AS MATERIALIZED "
+            "(SELECT rowid AS id, bm25(wiki_text) AS score FROM wiki_text WHERE wiki_text MATCH ?) "
+            f"SELECT id, every.score + {_NEAR_WEIGHT} * coalesce(near.score, 0.0) AS score "
+            f"FROM ({found}) AS every LEFT JOIN near USING (id)"
         )
-        matches = (match, fts.in_text(near))
+        matches = (fts.in_text(near), match)
     return _pages(
         connection, f"{found} ORDER BY score LIMIT ?", "found.score, wiki_pages.title", *matches, limit
     )

@@ -382,3 +382,18 @@ async def test_a_question_in_the_wikis_own_language_finds_its_page(database: Dat
     database.write_sync(fill)
     wiki = LocalWiki(database, WikiSettings())
     assert (await texts(wiki, "Wer hat die Mühle gebaut und wann?"))[0] == "Windmühle"
+
+
+async def test_what_stands_near_is_searched_once_and_not_for_every_page(
+    wiki: LocalWiki, database: Database
+) -> None:
+    def plan(connection: apsw.Connection) -> list[str]:
+        made: list[tuple[str, apsw.Bindings | None]] = []
+        connection.exec_trace = lambda _, sql, values: not made.append((sql, values))
+        near = fts.near_each_other(["befunge", "created"])
+        assert search.pages_by_text(connection, fts.any_of(["befunge", "created"]), 5, near)
+        connection.exec_trace = None
+        ((sql, values),) = made
+        return [str(row[3]) for row in connection.execute(f"EXPLAIN QUERY PLAN {sql}", values)]
+
+    assert "MATERIALIZE near" in await database.read(plan)
