@@ -26,6 +26,8 @@ _HITS = 20
 # How much the rankings count beside each text search with the whole question, by words and by meaning: these are the
 # best ones, and models write bad terms.
 _TITLES, _TERMS = 0.9, 0.6
+# A title with a smaller share of the question's words counts less: "love" does not name people who love tricks.
+_NAMING_SHARE = 1 / 3
 # The same for a text search with other words that say about the same: a person asks about vacation, a page about leave.
 _OTHER_WORDS = 0.6
 # A term that is a piece of the sentence: "I need".
@@ -239,18 +241,31 @@ def _ranked(
 ) -> dict[str, str]:
     """Fuse all rankings to titles, best first, each with the search that found it first."""
     finders: dict[str, str] = {}
-    rankings: list[list[str]] = []
     for finder, searched in {question: own, **by_term}.items():
         for kind in ("text", "title"):
-            rankings.append([ref.title for ref in searched.hits[kind].refs])
-            for title in rankings[-1]:
-                finders.setdefault(title, finder)
+            for ref in searched.hits[kind].refs:
+                finders.setdefault(ref.title, finder)
     for title in wider:
         finders.setdefault(title, question)
-    proposed = [title for title, _ in fuse(rankings[2:])]
-    weights = (own.hits["text"].searches, _TITLES, _TERMS, _OTHER_WORDS)
-    fused = fuse([*rankings[:2], proposed, wider], K_SEARCH, weights)
-    return {title: finders[title] for title, _ in fused}
+    proposed = fuse(
+        [
+            [ref.title for ref in searched.hits[kind].refs]
+            for searched in by_term.values()
+            for kind in ("text", "title")
+        ]
+    )
+    text = own.hits["text"]
+    weights = (text.searches, _TERMS, _OTHER_WORDS)
+    rankings = [[ref.title for ref in text.refs], [title for title, _ in proposed], wider]
+    scores = dict(fuse(rankings, K_SEARCH, weights))
+    asked = _telling(question)
+    for rank, ref in enumerate(own.hits["title"].refs, 1):
+        naming = asked & (_telling(ref.title) | _telling(ref.redirect))
+        share = (
+            min(1.0, len(naming) / (_NAMING_SHARE * len(asked))) if naming else 1.0
+        )  # 1: misspelt, perhaps
+        scores[ref.title] = scores.get(ref.title, 0.0) + share * _TITLES / (K_SEARCH + rank)
+    return {title: finders[title] for title in sorted(scores, key=scores.__getitem__, reverse=True)}
 
 
 def distinct_titles(titles: Sequence[str]) -> dict[str, str]:
