@@ -9,12 +9,17 @@ CLIENT_GONE = 499
 class HearthError(Exception):
     """Base of all expected errors.
 
-    ``code`` is stable, for programs. ``retry_after`` (seconds) is set exactly when a retry can help; ``param`` names
-    the request field at fault; ``details`` are values for the client, such as ``tokens`` and ``limit``.
+    ``code`` is stable, for programs; subclasses give ``status`` and ``code`` as arguments of the class. ``retry_after``
+    (seconds) is set exactly when a retry can help; ``param`` names the request field at fault; ``details`` are values
+    for the client, such as ``tokens`` and ``limit``.
     """
 
     status: int = 500
     code: str = "internal"
+
+    def __init_subclass__(cls, *, status: int | None = None, code: str | None = None) -> None:
+        super().__init_subclass__()
+        cls.status, cls.code = status or cls.status, code or cls.code
 
     def __init__(
         self,
@@ -35,70 +40,41 @@ class HearthError(Exception):
         self.details = details or {}
 
 
-class InvalidRequestError(HearthError):
+class InvalidRequestError(HearthError, status=400, code="invalid_request"):
     """The request is invalid; retrying it unchanged cannot help."""
 
-    status = 400
-    code = "invalid_request"
 
-
-class PromptTooLongError(InvalidRequestError):
+class PromptTooLongError(InvalidRequestError, code="prompt_too_long"):
     """The prompt does not fit into the context. ``details`` has ``tokens`` and ``limit``."""
 
-    code = "prompt_too_long"
 
-
-class TooLargeError(HearthError):
+class TooLargeError(HearthError, status=413, code="request_too_large"):
     """The body exceeds the configured size."""
 
-    status = 413
-    code = "request_too_large"
 
-
-class UnauthorizedError(HearthError):
+class UnauthorizedError(HearthError, status=401, code="unauthorized"):
     """No key, or an unknown one."""
 
-    status = 401
-    code = "unauthorized"
 
-
-class ForbiddenError(HearthError):
+class ForbiddenError(HearthError, status=403, code="forbidden"):
     """The key is valid but its role does not allow this."""
 
-    status = 403
-    code = "forbidden"
 
-
-class NotFoundError(HearthError):
+class NotFoundError(HearthError, status=404, code="not_found"):
     """The object does not exist, or belongs to another owner."""
 
-    status = 404
-    code = "not_found"
 
-
-class OverloadedError(HearthError):
+class OverloadedError(HearthError, status=503, code="overloaded"):
     """Too many requests at once; retry after ``retry_after``."""
 
-    status = 503
-    code = "overloaded"
 
-
-class DeadlineError(HearthError):
+class DeadlineError(HearthError, status=504, code="deadline_exceeded"):
     """The request exceeded its deadline and was stopped."""
 
-    status = 504
-    code = "deadline_exceeded"
 
-
-class ModelUnavailableError(HearthError):
+class ModelUnavailableError(HearthError, status=503, code="model_unavailable"):
     """The model host failed to load, crashed, or is broken. Retriable iff ``retry_after``."""
 
-    status = 503
-    code = "model_unavailable"
 
-
-class ConfigurationError(HearthError):
+class ConfigurationError(HearthError, status=500, code="configuration"):
     """The configuration is invalid. The command line exits with status 78."""
-
-    status = 500
-    code = "configuration"

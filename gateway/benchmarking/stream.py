@@ -12,10 +12,8 @@ from msgspec import Struct
 from gateway.base.errors import HearthError
 
 
-class BenchError(HearthError):
+class BenchError(HearthError, code="bench"):
     """The server refused a request, broke off a reply, or omits data that a measurement needs."""
-
-    code = "bench"
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,10 +24,8 @@ _PROBE_WORDS = 200
 _SLEEP_SECONDS = 60.0  # limit for llama-server to unload its idle model
 
 
-class SkippedError(BenchError):
+class SkippedError(BenchError, code="skipped"):
     """The server cannot run this scenario; the message says why."""
-
-    code = "skipped"
 
 
 class Target:

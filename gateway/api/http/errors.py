@@ -29,11 +29,8 @@ _ANTHROPIC_TYPES = {
 _PARSE_ERROR, OWN_ERROR = -32700, -32000
 
 
-class RequestTimeoutError(HearthError):
+class RequestTimeoutError(HearthError, status=408, code="request_timeout"):
     """The client took too long to send its request."""
-
-    status = 408
-    code = "request_timeout"
 
 
 def client_gone() -> HearthError:

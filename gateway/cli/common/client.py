@@ -26,17 +26,12 @@ _REPLY_SECONDS = 900.0  # for a reply that is not streamed: longer than any dead
 _SILENCE_SECONDS = 60.0  # within a stream the server sends at least a comment every 15 s
 
 
-class UnreachableError(HearthError):
+class UnreachableError(HearthError, status=503, code="unreachable"):
     """Nothing answers at the address."""
 
-    status = 503
-    code = "unreachable"
 
-
-class ReplyError(HearthError):
+class ReplyError(HearthError, code="reply"):
     """The server answered with an error, or is not a hearth server."""
-
-    code = "reply"
 
 
 class ServerReply(dict[str, Any]):

@@ -23,10 +23,8 @@ _TOKEN = "set HF_TOKEN to a token that may read it"
 _GO_ON = "the partial file is kept: run the same command to resume"
 
 
-class PullError(HearthError):
+class PullError(HearthError, code="pull_failed"):
     """The download did not end in a verified file."""
-
-    code = "pull_failed"
 
 
 @contextmanager

@@ -24,10 +24,8 @@ _MAX_REDIRECTS = 5
 _GO_ON = "the partial file is kept: run the same command to resume"
 
 
-class DownloadError(HearthError):
+class DownloadError(HearthError, code="download_failed"):
     """The dump could not be downloaded."""
-
-    code = "download_failed"
 
 
 class Events(Struct, frozen=True):

@@ -62,11 +62,8 @@ class Reported(Struct, frozen=True, kw_only=True):
     changed: bool = False
 
 
-class OutsideError(HearthError):
+class OutsideError(HearthError, status=502, code="tool_failed"):
     """An MCP server failed."""
-
-    status = 502
-    code = "tool_failed"
 
 
 class OutsideServer:

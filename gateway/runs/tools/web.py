@@ -21,11 +21,8 @@ class HttpGetArgs(Struct, frozen=True, forbid_unknown_fields=True):
     url: Annotated[str, Meta(min_length=8, max_length=2000)]
 
 
-class FetchError(HearthError):
+class FetchError(HearthError, status=502, code="fetch_failed"):
     """The address did not answer with a text."""
-
-    status = 502
-    code = "fetch_failed"
 
 
 def web_tools(hosts: list[str]) -> list[RunTool]:

@@ -48,11 +48,8 @@ class Job(Struct, frozen=True, kw_only=True):
     created_at: float
 
 
-class LostJobError(HearthError):
+class LostJobError(HearthError, status=409, code="lost_job"):
     """Another run has leased the job, or its subject was erased."""
-
-    status = 409
-    code = "lost_job"
 
 
 def add_job(connection: apsw.Connection, kind: JobKind, subject: str, *, now: float) -> None:

@@ -45,18 +45,12 @@ class StoredMessage(NewMessage, frozen=True, kw_only=True):
     summarized_by: int | None  # seq of the first summary that covers it
 
 
-class DuplicateMessageError(HearthError):
+class DuplicateMessageError(HearthError, status=409, code="duplicate_message"):
     """The conversation has another message with this id."""
 
-    status = 409
-    code = "duplicate_message"
 
-
-class UnansweredMessageError(HearthError):
+class UnansweredMessageError(HearthError, status=409, code="conversation_went_on"):
     """The message got no reply, and the assistant has spoken since."""
-
-    status = 409
-    code = "conversation_went_on"
 
 
 def add_message(connection: apsw.Connection, message: NewMessage) -> StoredMessage:

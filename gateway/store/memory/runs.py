@@ -34,11 +34,8 @@ _OPEN_RUN = "state IN ('running', 'waiting', 'paused')"
 _UNANSWERED = "answered_at IS NULL AND closed_at IS NULL"
 
 
-class RunConflictError(HearthError):
+class RunConflictError(HearthError, status=409, code="run_conflict"):
     """The run's state does not allow this."""
-
-    status = 409
-    code = "run_conflict"
 
 
 class TaskRun(Struct, frozen=True, kw_only=True):

@@ -49,11 +49,8 @@ class Summary(NewSummary, frozen=True, kw_only=True):
     superseded_by: int | None
 
 
-class StaleSummaryError(HearthError):
+class StaleSummaryError(HearthError, status=409, code="stale_summary"):
     """Another summary has covered or replaced the source meanwhile."""
-
-    status = 409
-    code = "stale_summary"
 
 
 def add_summary(connection: apsw.Connection, summary: NewSummary, folds: Sequence[int] = ()) -> int:
