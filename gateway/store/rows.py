@@ -51,6 +51,25 @@ def select_existing(
     return found
 
 
+def newest(
+    connection: apsw.Connection,
+    struct: type[T],
+    source: str,
+    values: Sequence[Any],
+    by: str,
+    limit: int,
+    before: Any,
+) -> list[T]:
+    """A page of such a query, which has a WHERE: the last rows by the columns ``by``, separated by ", ".
+
+    The cursor ``before`` has the values of these columns in the last row of the page before, None for the first page.
+    """
+    seen = () if before is None else before if isinstance(before, tuple) else (before,)
+    after = f" AND ({by}) < ({', '.join('?' for _ in seen)})" if seen else ""
+    order = f"ORDER BY {by.replace(',', ' DESC,')} DESC LIMIT ?"
+    return select(connection, struct, f"{source}{after} {order}", (*values, *seen, limit))
+
+
 def exists(connection: apsw.Connection, source: str, values: Values = ()) -> bool:
     """Whether ``SELECT … FROM <source>`` has a row."""
     return bool(connection.execute(f"SELECT EXISTS (SELECT 1 FROM {source})", values).get)

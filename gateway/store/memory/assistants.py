@@ -7,7 +7,6 @@ An assistant receives the summaries of each conversation of its owner that names
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import apsw
 import msgspec
@@ -22,6 +21,7 @@ from gateway.store.rows import (
     columns,
     insert,
     load_all,
+    newest,
     select,
     select_existing,
     select_one,
@@ -119,28 +119,24 @@ def list_assistants(
     connection: apsw.Connection, owner: str, *, limit: int, before: tuple[float, str] | None = None
 ) -> list[Assistant]:
     """The owner's assistants, newest first; the cursor ``before`` has ``created_at`` and id of the last one."""
-    time, name = before or (None, None)
-    return select(
-        connection,
-        Assistant,
-        "assistants WHERE owner = ?1 AND (?2 IS NULL OR (created_at, id) < (?2, ?3)) "
-        "ORDER BY created_at DESC, id DESC LIMIT ?4",
-        (owner, time, name, limit),
-    )
+    source = "assistants WHERE owner = ?"
+    return newest(connection, Assistant, source, (owner,), "created_at, id", limit, before)
 
 
 def list_biographies(
     connection: apsw.Connection, assistant: str, *, limit: int, before: int | None = None
 ) -> list[Biography]:
     """Versions of the biography, newest first; the cursor ``before`` is a version."""
-    return _versions(connection, Biography, "biographies", assistant, limit, before)
+    source = "biographies WHERE assistant = ?"
+    return newest(connection, Biography, source, (assistant,), "version", limit, before)
 
 
 def list_reflections(
     connection: apsw.Connection, assistant: str, *, limit: int, before: int | None = None
 ) -> list[Reflection]:
     """Versions of the reflection, newest first; the cursor ``before`` is a version."""
-    return _versions(connection, Reflection, "reflections", assistant, limit, before)
+    source = "reflections WHERE assistant = ?"
+    return newest(connection, Reflection, source, (assistant,), "version", limit, before)
 
 
 def delete_assistant(connection: apsw.Connection, assistant: Assistant) -> None:
@@ -218,17 +214,6 @@ def unsettled(connection: apsw.Connection, conversation: Conversation, before: f
         "WHERE conversation = conversations.id AND summarized_by IS NULL AND NOT failed) "
         "ORDER BY updated_at DESC LIMIT ?",
         (conversation.owner, conversation.assistant, conversation.id, before, _SETTLED_AT_ONCE),
-    )
-
-
-def _versions(
-    connection: apsw.Connection, kind: Any, table: str, assistant: str, limit: int, before: int | None
-) -> list[Any]:
-    return select(
-        connection,
-        kind,
-        f"{table} WHERE assistant = ?1 AND (?2 IS NULL OR version < ?2) ORDER BY version DESC LIMIT ?3",
-        (assistant, before, limit),
     )
 
 

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from gateway.base.errors import NotFoundError
 from gateway.store.request_sources import erase_records
-from gateway.store.rows import as_json, column, insert, select, select_existing, select_one, update
+from gateway.store.rows import as_json, column, insert, newest, select, select_existing, select_one, update
 
 ConversationKind = Literal["chat", "code", "channel"]
 PolicyName = Literal["ceiling", "rounds", "window", "conversations"]
@@ -74,15 +74,8 @@ def list_conversations(
     archived: bool = False,
 ) -> list[Conversation]:
     """The owner's conversations, last used first; the cursor ``before`` has ``updated_at`` and id of the last one."""
-    time, name = before or (None, None)
-    return select(
-        connection,
-        Conversation,
-        "conversations WHERE owner = :owner "
-        "AND (:archived OR archived_at IS NULL) AND (:time IS NULL OR (updated_at, id) < (:time, :name)) "
-        "ORDER BY updated_at DESC, id DESC LIMIT :limit",
-        {"owner": owner, "archived": archived, "time": time, "name": name, "limit": limit},
-    )
+    source = "conversations WHERE owner = ? AND (? OR archived_at IS NULL)"
+    return newest(connection, Conversation, source, (owner, archived), "updated_at, id", limit, before)
 
 
 def conversations_of(connection: apsw.Connection, owner: str) -> list[Conversation]:
@@ -115,10 +108,7 @@ def erase_conversation(connection: apsw.Connection, conversation: str, owner: st
     get_conversation(connection, conversation, owner)
     names = with_continuations(connection, conversation)
     erase_records(connection, names)
-    for table in ("summaries", "current_summaries"):
-        connection.execute(
-            f"DELETE FROM {table} WHERE conversation IN (SELECT value FROM json_each(?))", (as_json(names),)
-        )
+    drop_summaries(connection, names)
     connection.execute("DELETE FROM conversations WHERE id = ?", (conversation,))
     drop_news(connection, conversation)
     connection.execute(
@@ -126,6 +116,12 @@ def erase_conversation(connection: apsw.Connection, conversation: str, owner: st
         "AND NOT EXISTS (SELECT 1 FROM conversations WHERE assistant = assistants.id)",
         (owner,),
     )
+
+
+def drop_summaries(connection: apsw.Connection, conversations: list[str]) -> None:
+    for table in ("summaries", "current_summaries"):
+        among = "conversation IN (SELECT value FROM json_each(?))"
+        connection.execute(f"DELETE FROM {table} WHERE {among}", (as_json(conversations),))
 
 
 def drop_news(connection: apsw.Connection, conversation: str) -> None:

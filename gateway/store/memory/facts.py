@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from gateway.base.errors import InvalidRequestError
 from gateway.store.fts import any_of, words
-from gateway.store.rows import as_json, column, insert, select, select_existing, select_one
+from gateway.store.rows import as_json, column, insert, newest, select, select_existing, select_one
 
 Scope = Literal["owner", "channel", "project"]
 
@@ -65,28 +65,20 @@ def put_fact(connection: apsw.Connection, new: NewFact) -> Fact | None:
 
 def live_fact(connection: apsw.Connection, owner: str, scope: tuple[Scope, str], key: str) -> Fact | None:
     """The fact that holds for a key now."""
-    return select_one(
-        connection,
-        Fact,
-        "facts WHERE owner = ? AND scope = ? AND scope_id = ? AND key = ? AND ended_at IS NULL",
-        (owner, *scope, key),
-    )
+    source = "facts WHERE owner = ? AND scope = ? AND scope_id = ? AND key = ? AND ended_at IS NULL"
+    return select_one(connection, Fact, source, (owner, *scope, key))
 
 
 def facts_of_message(connection: apsw.Connection, owner: str, message: int) -> list[Fact]:
     """The live facts that a message (``seq``) stated."""
-    return select(
-        connection, Fact, "facts WHERE owner = ? AND message = ? AND ended_at IS NULL", (owner, message)
-    )
+    source = "facts WHERE owner = ? AND message = ? AND ended_at IS NULL"
+    return select(connection, Fact, source, (owner, message))
 
 
 def ended_quotes(connection: apsw.Connection, owner: str, message: int) -> list[str]:
     """Quotes from a message (``seq``) whose facts have ended: forgotten, denied or superseded."""
-    return column(
-        connection,
-        "SELECT quote FROM facts WHERE owner = ? AND message = ? AND ended_at IS NOT NULL",
-        (owner, message),
-    )
+    query = "SELECT quote FROM facts WHERE owner = ? AND message = ? AND ended_at IS NOT NULL"
+    return column(connection, query, (owner, message))
 
 
 def end_fact(connection: apsw.Connection, fact: str, owner: str, *, now: float, reason: str) -> Fact:
@@ -105,12 +97,9 @@ def undo_fact(connection: apsw.Connection, fact: str, owner: str) -> Fact | None
     """
     last = get_fact(connection, fact, owner)
     if last.ended_at is not None:
-        taken = connection.execute(
-            "SELECT id FROM facts WHERE owner = ? AND scope = ? AND scope_id = ? AND key = ? AND ended_at IS NULL",
-            (owner, last.scope, last.scope_id, last.key),
-        ).get
+        taken = live_fact(connection, owner, (last.scope, last.scope_id), last.key)
         if taken is not None:
-            raise InvalidRequestError(f"the fact `{taken}` has the key `{last.key}` now; delete it first")
+            raise InvalidRequestError(f"the fact `{taken.id}` has the key `{last.key}` now; delete it first")
         connection.execute("UPDATE facts SET ended_at = NULL WHERE seq = ?", (last.seq,))
         return get_fact(connection, fact, owner)
     connection.execute("DELETE FROM facts WHERE seq = ?", (last.seq,))
@@ -134,13 +123,8 @@ def list_facts(
     connection: apsw.Connection, owner: str, *, limit: int, before: int | None = None, ended: bool = False
 ) -> list[Fact]:
     """The owner's live facts, with ``ended`` all versions, newest first; the cursor ``before`` is a ``seq``."""
-    return select(
-        connection,
-        Fact,
-        "facts WHERE owner = ?1 AND (?2 OR ended_at IS NULL) AND (?3 IS NULL OR seq < ?3) "
-        "ORDER BY seq DESC LIMIT ?4",
-        (owner, ended, before, limit),
-    )
+    source = "facts WHERE owner = ? AND (? OR ended_at IS NULL)"
+    return newest(connection, Fact, source, (owner, ended), "seq", limit, before)
 
 
 def facts_in_scope(

@@ -5,7 +5,13 @@ from __future__ import annotations
 import apsw
 import msgspec
 
-from gateway.store.memory.conversations import Conversation, drop_news, save_conversation, with_continuations
+from gateway.store.memory.conversations import (
+    Conversation,
+    drop_news,
+    drop_summaries,
+    save_conversation,
+    with_continuations,
+)
 from gateway.store.memory.summaries import unsummarize
 from gateway.store.request_sources import delete_records, erase_records
 from gateway.store.rows import as_json, column
@@ -60,11 +66,7 @@ def forget_speaker(connection: apsw.Connection, conversation: Conversation, spea
         "UPDATE tasks SET message = NULL WHERE message IN (SELECT value FROM json_each(?))", lines[1:]
     )
     names = with_continuations(connection, name)
-    for table in ("summaries", "current_summaries"):
-        connection.execute(
-            f"DELETE FROM {table} WHERE conversation IN (SELECT value FROM json_each(?))",
-            (as_json(names[1:]),),
-        )
+    drop_summaries(connection, names[1:])
     erase_records(connection, names)
     drop_news(connection, name)
     return len(doomed)

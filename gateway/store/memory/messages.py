@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from gateway.base.errors import HearthError, NotFoundError
-from gateway.store.rows import as_json, exists, insert, select, select_one
+from gateway.store.rows import as_json, exists, insert, newest, select, select_one
 
 MessageRole = Literal["user", "assistant"]
 
@@ -93,12 +93,11 @@ def line_before(connection: apsw.Connection, message: str, conversation: str) ->
 
 def said_before(connection: apsw.Connection, message: StoredMessage) -> StoredMessage | None:
     """The message that its writer sent before this one, in the same conversation."""
-    return select_one(
-        connection,
-        StoredMessage,
-        "messages WHERE conversation = ? AND seq < ? AND role = ? AND speaker = ? ORDER BY seq DESC LIMIT 1",
-        (message.conversation, message.seq, message.role, message.speaker),
+    source = (
+        "messages WHERE conversation = ? AND seq < ? AND role = ? AND speaker = ? ORDER BY seq DESC LIMIT 1"
     )
+    values = (message.conversation, message.seq, message.role, message.speaker)
+    return select_one(connection, StoredMessage, source, values)
 
 
 def reply_to(connection: apsw.Connection, message: StoredMessage) -> StoredMessage | None:
@@ -139,24 +138,16 @@ def page_of_messages(
     connection: apsw.Connection, conversation: str, *, limit: int, before: int | None = None
 ) -> list[StoredMessage]:
     """The newest ``limit`` messages before the ``seq`` ``before``, oldest first."""
-    return select(
-        connection,
-        StoredMessage,
-        "messages WHERE conversation = ?1 AND (?2 IS NULL OR seq < ?2) ORDER BY seq DESC LIMIT ?3",
-        (conversation, before, limit),
-    )[::-1]
+    source = "messages WHERE conversation = ?"
+    return newest(connection, StoredMessage, source, (conversation,), "seq", limit, before)[::-1]
 
 
 def messages_between(
     connection: apsw.Connection, conversation: str, first: int, last: int
 ) -> list[StoredMessage]:
     """The messages from ``first`` to ``last`` (``seq``, inclusive), oldest first, failed ones included."""
-    return select(
-        connection,
-        StoredMessage,
-        "messages WHERE conversation = ? AND seq BETWEEN ? AND ? ORDER BY seq",
-        (conversation, first, last),
-    )
+    source = "messages WHERE conversation = ? AND seq BETWEEN ? AND ? ORDER BY seq"
+    return select(connection, StoredMessage, source, (conversation, first, last))
 
 
 def open_messages(connection: apsw.Connection, conversation: str, at_least: int) -> list[StoredMessage]:

@@ -19,7 +19,7 @@ from gateway.store.memory.approvals import Approval, list_approvals
 from gateway.store.memory.jobs import add_job
 from gateway.store.memory.notices import breakpoint_source
 from gateway.store.memory.tasks import State, Task, get_task, save_task
-from gateway.store.rows import exists, insert, select, select_existing, select_one, update
+from gateway.store.rows import exists, insert, newest, select, select_existing, select_one, update
 
 RunState = Literal["running", "waiting", "paused", "done", "cancelled"]
 PlannedBy = Literal["", "user", "words", "model"]
@@ -163,12 +163,7 @@ def list_runs(
     connection: apsw.Connection, owner: str, limit: int, before: tuple[float, str] | None = None
 ) -> list[RunView]:
     """The owner's runs, newest first. The cursor ``before`` has the time and id of the last one."""
-    time, last = before or (None, "")
-    source = (
-        "runs WHERE owner = :owner AND (:time IS NULL OR (created_at, id) < (:time, :last)) "
-        "ORDER BY created_at DESC, id DESC LIMIT :limit"
-    )
-    found = select(connection, TaskRun, source, {"owner": owner, "time": time, "last": last, "limit": limit})
+    found = newest(connection, TaskRun, "runs WHERE owner = ?", (owner,), "created_at, id", limit, before)
     return [_view(connection, run) for run in found]
 
 

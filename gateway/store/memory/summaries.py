@@ -9,7 +9,7 @@ import apsw
 from msgspec import Struct
 
 from gateway.base.errors import HearthError
-from gateway.store.rows import exists, insert, select, select_one
+from gateway.store.rows import exists, insert, newest, select, select_one
 
 # ``now``, ``today`` and ``month`` are the tiers of the policy ``ceiling``; ``round`` is the rolling summary of
 # ``rounds``; ``conversation`` is that of ``window`` and of each episode of ``conversations``, whose summaries are
@@ -79,12 +79,8 @@ def add_summary(connection: apsw.Connection, summary: NewSummary, folds: Sequenc
 
 def live_summaries(connection: apsw.Connection, conversation: str) -> list[Summary]:
     """The live summaries, in the order of their spans."""
-    return select(
-        connection,
-        Summary,
-        "summaries WHERE conversation = ? AND superseded_by IS NULL ORDER BY first, seq",
-        (conversation,),
-    )
+    source = "summaries WHERE conversation = ? AND superseded_by IS NULL ORDER BY first, seq"
+    return select(connection, Summary, source, (conversation,))
 
 
 def superseded_between(
@@ -129,12 +125,8 @@ def list_summaries(
     connection: apsw.Connection, conversation: str, *, limit: int, before: int | None = None
 ) -> list[Summary]:
     """All summaries, superseded ones included, newest first; the cursor ``before`` is a ``seq``."""
-    return select(
-        connection,
-        Summary,
-        "summaries WHERE conversation = ?1 AND (?2 IS NULL OR seq < ?2) ORDER BY seq DESC LIMIT ?3",
-        (conversation, before, limit),
-    )
+    source = "summaries WHERE conversation = ?"
+    return newest(connection, Summary, source, (conversation,), "seq", limit, before)
 
 
 def unsummarize(connection: apsw.Connection, conversation: str, first: int) -> None:

@@ -112,11 +112,8 @@ def get_state(connection: apsw.Connection, name: str) -> str | None:
 
 def states(connection: apsw.Connection, prefix: str) -> list[str]:
     """The stored values whose names begin with ``prefix``, by name."""
-    return column(
-        connection,
-        "SELECT value FROM wiki_state WHERE substr(name, 1, ?) = ? ORDER BY name",
-        (len(prefix), prefix),
-    )
+    query = "SELECT value FROM wiki_state WHERE substr(name, 1, ?) = ? ORDER BY name"
+    return column(connection, query, (len(prefix), prefix))
 
 
 def set_state(connection: apsw.Connection, name: str, value: str) -> None:
