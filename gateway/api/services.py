@@ -64,6 +64,10 @@ class Services:
         return self.served.current
 
     @property
+    def hosts(self) -> tuple[Inference, Embedder, Reranker]:
+        return self.inference, self.embedding, self.reranker
+
+    @property
     def nearness(self) -> Nearness:
         """Search of projects by meaning."""
         return Nearness(self.database, self.search.queries if self.search is not None else None)

@@ -217,9 +217,8 @@ async def readyz(request: ApiRequest) -> Ready:
         raise services.drain.refusal()
     try:
         await services.database.check()
-        await services.inference.check()
-        await services.embedding.check()
-        await services.reranker.check()
+        for host in services.hosts:
+            await host.check()
     except HearthError as error:  # such as a ConfigurationError, whose status is 500
         raise HearthError(
             error.message, code=error.code, status=503, retry_after=error.retry_after, details=error.details
@@ -278,9 +277,8 @@ async def _refresh(services: Services) -> None:
     """Update the counters of running hosts, without waiting for a long step."""
     with suppress(HearthError, TimeoutError):
         async with asyncio.timeout(_STATS_SECONDS):
-            await services.inference.refresh_stats()
-            await services.embedding.refresh_stats()
-            await services.reranker.refresh_stats()
+            for host in services.hosts:
+                await host.refresh_stats()
 
 
 async def _database(services: Services) -> DatabaseStatus:

@@ -61,18 +61,16 @@ async def use_model(request: ApiRequest) -> ModelSwitched:
 async def warm_host(request: ApiRequest) -> HostReply:
     """Load the models and wait until they are ready."""
     services = request.services
-    await services.inference.warm()
-    await services.embedding.warm()
-    await services.reranker.warm()
+    for host in services.hosts:
+        await host.warm()
     return _hosts(services)
 
 
 async def unload_host(request: ApiRequest) -> HostReply:
     """Unload the models when the open requests have ended."""
     services = request.services
-    await services.inference.unload()
-    await services.embedding.unload()
-    await services.reranker.unload()
+    for host in services.hosts:
+        await host.unload()
     return _hosts(services)
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import Literal
 
 import apsw
@@ -95,9 +95,13 @@ def presented_key(headers: Mapping[str, str]) -> str | None:
 
 def is_loopback(host: str) -> bool:
     """Whether a server bound to ``host`` is reachable only from this machine. Names other than localhost are not."""
-    if host.lower() == "localhost":
-        return True
+    address = address_of(host.strip("[]"))
+    return host.lower() == "localhost" or (address is not None and address.is_loopback)
+
+
+def address_of(text: str) -> IPv4Address | IPv6Address | None:
+    """The IP address that a text is, if it is one."""
     try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
+        return ip_address(text)
     except ValueError:
-        return False
+        return None

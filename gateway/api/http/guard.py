@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from urllib.parse import urlsplit
 
@@ -11,6 +10,7 @@ from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from gateway.api.http.auth import address_of
 from gateway.api.http.endpoint import JSON, Endpoint
 from gateway.api.services import services_of_scope
 from gateway.base.errors import ForbiddenError, HearthError
@@ -56,7 +56,7 @@ class Guard:
         name = _host_name(host)
         # An address cannot be rebound.
         local = (scope.get("server") or ("",))[0]
-        if name in self._hosts or (name == local and _is_address(local)):
+        if name in self._hosts or (name == local and address_of(local) is not None):
             return
         raise HearthError(
             f"the host {host[:100]!r} is not served here; add it to server.allowed_hosts",
@@ -138,11 +138,3 @@ def _same_origin(origin: str, host: str) -> bool:
         )
     except ValueError:
         return False
-
-
-def _is_address(text: str) -> bool:
-    try:
-        ipaddress.ip_address(text)
-    except ValueError:
-        return False
-    return True

@@ -15,7 +15,7 @@ from gateway.api.http.endpoint import MAYBE_JSON, NDJSON, Endpoint
 from gateway.api.http.errors import OLLAMA
 from gateway.api.ollama.models import LATEST
 from gateway.api.ollama.request import CopyBody, NamedBody, PullBody
-from gateway.api.openai.models import DEFAULT
+from gateway.api.openai.models import DEFAULT, model_not_found
 from gateway.api.parsing.fields import invalid, read_body
 from gateway.api.services import ApiRequest, Services
 from gateway.api.streaming.streams import (
@@ -26,7 +26,7 @@ from gateway.api.streaming.streams import (
     ndjson_stream,
     until_disconnect,
 )
-from gateway.base.errors import HearthError, InvalidRequestError, NotFoundError
+from gateway.base.errors import HearthError, InvalidRequestError
 from gateway.models.catalog import Catalog, ResolvedModel, model_path, split_repo_file
 
 
@@ -77,11 +77,9 @@ def _named(services: Services, name: str) -> str:
         return ""
     rows = Catalog.load().rows
     if name not in [row.name for row in rows]:
-        raise NotFoundError(
+        raise model_not_found(
             f"the model `{name}` is not in the catalog: pull one of {', '.join(row.name for row in rows)}; "
-            "`hearth pull OWNER/REPO:FILE.gguf` gets any other",
-            code="model_not_found",
-            param="model",
+            "`hearth pull OWNER/REPO:FILE.gguf` gets any other"
         )
     return name
 
@@ -122,10 +120,9 @@ async def copy(request: ApiRequest) -> PullLine:
     services = request.services
     source, alias = (each.removesuffix(LATEST) for each in (body.source, body.destination))
     if source not in (DEFAULT, services.model.name, *services.served.aliases):
-        raise NotFoundError(
+        raise model_not_found(
             f"the model `{source}` is not the chat model, `{services.model.name}`: only that one can have another name",
-            code="model_not_found",
-            param="source",
+            "source",
         )
     if alias not in (services.model.name, DEFAULT, *services.served.aliases):
         services.served.aliases.append(alias)
@@ -150,9 +147,7 @@ async def delete(request: ApiRequest) -> PullLine:
             param="model",
         )
     if not await asyncio.to_thread(_deleted, path):
-        raise NotFoundError(
-            f"the model `{name}` is not on this machine", code="model_not_found", param="model"
-        )
+        raise model_not_found(f"the model `{name}` is not on this machine")
     return _DONE
 
 
@@ -169,7 +164,7 @@ def _file(services: Services, name: str) -> Path:
     if row is not None:
         return row.path(services.settings.data_dir)
     if pulled is None:
-        raise NotFoundError(f"there is no model `{name}` here", code="model_not_found", param="model")
+        raise model_not_found(f"there is no model `{name}` here")
     return model_path(services.settings.data_dir, *pulled)
 
 

@@ -16,6 +16,10 @@ from gateway.models.catalog import ResolvedModel
 DEFAULT = "default"
 
 
+def model_not_found(problem: str, param: str = "model") -> NotFoundError:
+    return NotFoundError(problem, code="model_not_found", param=param)
+
+
 def check_model(services: Services, name: str) -> str:
     """The LoRA adapter that ``name`` asks for as ``MODEL:ADAPTER`` or ``ADAPTER``, and "" for the model alone.
 
@@ -27,10 +31,8 @@ def check_model(services: Services, name: str) -> str:
     if name in names or not model.adapters:
         adapter = ""
     elif base in names and adapter != "latest" and adapter not in model.adapters:  # Ollama's usual tag
-        raise NotFoundError(
-            f"the model `{base}` has no adapter `{adapter}`; `model.adapters` has {', '.join(model.adapters)}",
-            code="model_not_found",
-            param="model",
+        raise model_not_found(
+            f"the model `{base}` has no adapter `{adapter}`; `model.adapters` has {', '.join(model.adapters)}"
         )
     if adapter in model.adapters and base in (*names, ""):
         return adapter
@@ -52,11 +54,9 @@ def check_reranker(services: Services, name: str) -> None:
 
 def _check(services: Services, name: str, served: str, aliases: Sequence[str], kind: str = "") -> None:
     if services.settings.server.unknown_models == "refuse" and name not in (DEFAULT, served, *aliases):
-        raise NotFoundError(
+        raise model_not_found(
             f"the {kind}model `{name}` is not served here; use `{served}` or `{DEFAULT}`, or set "
-            'server.unknown_models = "serve"',
-            code="model_not_found",
-            param="model",
+            'server.unknown_models = "serve"'
         )
 
 
@@ -105,7 +105,7 @@ async def get_model(request: ApiRequest) -> ModelReply:
             return _model(other.model, other.health())
     adapter = check_model(services, name)
     if not adapter and name not in (DEFAULT, services.model.name, *services.served.aliases):
-        raise NotFoundError(f"there is no model `{name}` here", code="model_not_found", param="model")
+        raise model_not_found(f"there is no model `{name}` here")
     return _model(services.model, services.inference.health(), adapter)
 
 
