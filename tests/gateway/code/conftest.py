@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from gateway.cli.common.database import opened_database
 from gateway.code.index import Indexed, ProjectIndexer
+from gateway.code.meaning import Nearness
+from gateway.code.pages import project_pages
 from gateway.store.code.projects import CodeProject, add_project, project_of
 from gateway.store.db import Database
+from gateway.wiki.source import KnownAnswer
+
+Ask = Callable[[str], Awaitable[KnownAnswer]]
 
 
 class Indexable:
@@ -67,3 +72,16 @@ def project(database: Database, tmp_path: Path) -> Callable[[dict[str, str | byt
         return made
 
     return make
+
+
+@pytest.fixture
+def ask(
+    request: pytest.FixtureRequest, project: Callable[[dict[str, str | bytes]], Indexable], database: Database
+) -> Ask:
+    """Questions about the project of the test module's ``FILES``, answered without a model."""
+    made = project(request.module.FILES)
+
+    async def asked(question: str) -> KnownAnswer:
+        return await (await project_pages(database, made.id, Nearness(database, None))).quoted(question)
+
+    return asked

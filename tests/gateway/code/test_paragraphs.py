@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-
 import pytest
 
 from gateway.code.answers.paragraphs import stem
-from gateway.code.meaning import Nearness
-from gateway.code.pages import project_pages
-from gateway.store.db import Database
 from gateway.wiki.source import KnownAnswer
-from tests.gateway.code.conftest import Indexable
+from tests.gateway.code.conftest import Ask
 
 FILES: dict[str, str | bytes] = {
     "README.md": "# Kiln\n\nFires pots.\n\n## Installation\n\n### With a package manager\n\n"
@@ -31,17 +26,6 @@ FILES: dict[str, str | bytes] = {
     'class RecipeList:\n    def keep_names(self):\n        """Keeps the names of recipes."""\n\n\nclass Recipe: ...\n',
     "web/cone.js": "export const cone = (heat) => new Cone(heat)\n",
 }
-Ask = Callable[[str], Awaitable[KnownAnswer]]
-
-
-@pytest.fixture
-def ask(project: Callable[[dict[str, str | bytes]], Indexable], database: Database) -> Ask:
-    made = project(FILES)
-
-    async def asked(question: str) -> KnownAnswer:
-        return await (await project_pages(database, made.id, Nearness(database, None))).quoted(question)
-
-    return asked
 
 
 def first(answer: KnownAnswer) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 
 import pytest
 
@@ -11,7 +11,7 @@ from gateway.code.meaning import Nearness
 from gateway.code.pages import project_pages
 from gateway.store.db import Database
 from gateway.wiki.source import KnownAnswer
-from tests.gateway.code.conftest import Indexable
+from tests.gateway.code.conftest import Ask, Indexable
 
 FILES: dict[str, str | bytes] = {
     "shop/basket.py": '"""The basket of a visitor."""\n\nLIMIT_OF_ITEMS = 20\n\n'
@@ -27,17 +27,6 @@ FILES: dict[str, str | bytes] = {
     "tests/test_basket.py": "def test_installation_of_the_shop():\n    install()\n",
     "CHANGES.md": "# Changes\n\n- Installation is easier: install it.\n",
 }
-Ask = Callable[[str], Awaitable[KnownAnswer]]
-
-
-@pytest.fixture
-def ask(project: Callable[[dict[str, str | bytes]], Indexable], database: Database) -> Ask:
-    made = project(FILES)
-
-    async def asked(question: str) -> KnownAnswer:
-        return await (await project_pages(database, made.id, Nearness(database, None))).quoted(question)
-
-    return asked
 
 
 def cited(answer: KnownAnswer) -> list[str]:

@@ -55,14 +55,19 @@ def test_slots_add_up_and_keep_the_fence(
     assert table.used == 0
 
 
-def test_another_owners_private_prefix_is_not_reused() -> None:
-    memory = FakeMemory()
+def cached(memory: FakeMemory) -> tuple[SlotTable, int]:
+    """A table with the idle slot of four tokens of the owner "a", half of them shared, and its id."""
     table = SlotTable(4, 100, memory)
     placed = table.acquire([1, 2, 3, 4], 2, "a", 4)
     assert placed is not None
     table.append(placed[0], [1, 2, 3, 4], 2)
     memory.lengths[placed[0].id] = 4
     table.release(placed[0])
+    return table, placed[0].id
+
+
+def test_another_owners_private_prefix_is_not_reused() -> None:
+    table, _ = cached(FakeMemory())
     assert table.find([1, 2, 3, 4, 5], 2, "b")[1] == 2
     assert table.find([1, 2, 3, 4, 5], 5, "b")[1] == 2
     assert table.find([1, 2, 3, 4, 5], 0, "b")[1] == 0
@@ -178,17 +183,12 @@ def test_a_restored_conversation_has_no_beginning_that_could_stay() -> None:
 
 def test_books_that_contradict_the_model_cost_the_cache() -> None:
     memory = FakeMemory()
-    table = SlotTable(4, 100, memory)
-    placed = table.acquire([1, 2, 3, 4], 2, "a", 4)
-    assert placed is not None
-    table.append(placed[0], [1, 2, 3, 4], 2)
-    memory.lengths[placed[0].id] = 4
-    table.release(placed[0])
+    table, slot = cached(memory)
     assert table.repair() is None
     assert table.find([1, 2, 3, 4, 5], 2, "a")[1] == 4
-    memory.lengths[placed[0].id] = 3
+    memory.lengths[slot] = 3
     assert "disagrees" in str(table.repair())
-    assert (table.used, table.find([1, 2, 3, 4, 5], 2, "a")[1], memory.length(placed[0].id)) == (0, 0, 0)
+    assert (table.used, table.find([1, 2, 3, 4, 5], 2, "a")[1], memory.length(slot)) == (0, 0, 0)
     assert table.repair() is None
 
 

@@ -92,6 +92,14 @@ async def listening(client: Client, name: str) -> AsyncIterator[News]:
         await asyncio.wait({task})
 
 
+async def fill(client: Client, name: str) -> None:
+    """Send messages until a compaction is due."""
+    for number in range(60):
+        if (await say(client, name, f"I have {number % 7 + 10} apples " * 5))["compaction"] == "queued":
+            return
+    raise AssertionError("no compaction was due after 60 messages")
+
+
 async def until_told(news: News, kind: str, times: int = 1) -> dict[str, Any]:
     """Wait for an event of this kind that has come ``times`` times, and return its detail."""
     [detail, *_] = await until(
@@ -106,10 +114,7 @@ async def test_compaction_yields_to_a_message_and_goes_on(settings: Settings, in
         name = await start(client)
         async with listening(client, name) as news:
             assert news[0] == ("state", {"compacting": False})
-            for number in range(60):
-                said = await say(client, name, f"I have {number % 7 + 10} apples " * 5)
-                if said["compaction"] == "queued":
-                    break
+            await fill(client, name)
             told = await until_told(news, "compacting")
             assert told["tokens"] > 300 and told["levels"] == ["now"]
             async with listening(client, name) as late:
@@ -151,11 +156,7 @@ async def test_lines_without_a_reply_do_not_stop_a_compaction(settings: Settings
     async with connected(small, inference) as client:
         name = await start(client)
         async with listening(client, name) as news:
-            for number in range(60):
-                if (await say(client, name, f"I have {number % 7 + 10} apples " * 5))[
-                    "compaction"
-                ] == "queued":
-                    break
+            await fill(client, name)
             await until_told(news, "compacting")
             for number in range(3):
                 said = await say(client, name, f"Overheard line {number}", reply=False, speaker="Bob")
@@ -202,11 +203,7 @@ async def test_a_message_waits_for_a_compaction_that_ends_soon_and_stops_one_tha
     async with connected(small, inference) as client:
         name = await start(client)
         async with listening(client, name) as news:
-            for number in range(60):
-                if (await say(client, name, f"I have {number % 7 + 10} apples " * 5))[
-                    "compaction"
-                ] == "queued":
-                    break
+            await fill(client, name)
             await asyncio.wait_for(inference.first_piece.wait(), PATIENCE)
             asked = asyncio.create_task(say(client, name, "Who has apples?"))
             if not stopped:
