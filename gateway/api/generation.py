@@ -73,26 +73,16 @@ class Opened(NamedTuple):
     block: OutputBlock
 
 
-class MoreText(NamedTuple):
+class More(NamedTuple):
     block: OutputBlock
-    delta: Delta
-
-
-class MoreThought(NamedTuple):
-    block: OutputBlock
-    delta: Thought
-
-
-class MoreArguments(NamedTuple):
-    block: OutputBlock
-    delta: ToolDelta
+    delta: Delta | Thought | ToolDelta
 
 
 class Closed(NamedTuple):
     block: OutputBlock
 
 
-Step = Started | PromptLogprobs | Opened | MoreText | MoreThought | MoreArguments | Closed | Finished
+Step = Started | PromptLogprobs | Opened | More | Closed | Finished
 
 
 class Choice:
@@ -143,19 +133,18 @@ class Choice:
             self._end = event
             return [*self._close("incomplete" if event.reason == "length" else "completed"), event]
         if isinstance(event, ToolDelta):
-            steps = self._open(event)
-            self.blocks[-1].text += event.arguments
-            return [*steps, MoreArguments(self.blocks[-1], event)]
+            return self._grow(event, event.arguments, self._open(event))
         if isinstance(event, Thought) and self._thoughts:
-            steps = self._open(None, thought=True)
-            self.blocks[-1].text += event.text
-            return [*steps, MoreThought(self.blocks[-1], event)]
+            return self._grow(event, event.text, self._open(None, thought=True))
         if isinstance(event, Delta) and (event.text or event.logprobs):  # neither: tokens inside a character
-            steps = self._open(None)
-            self.blocks[-1].text += event.text
+            steps = self._grow(event, event.text, self._open(None))
             self.blocks[-1].logprobs += event.logprobs
-            return [*steps, MoreText(self.blocks[-1], event)]
+            return steps
         return []
+
+    def _grow(self, event: Delta | Thought | ToolDelta, text: str, opened: list[Step]) -> list[Step]:
+        self.blocks[-1].text += text
+        return [*opened, More(self.blocks[-1], event)]
 
     def _open(self, call: ToolDelta | None, *, thought: bool = False) -> list[Step]:
         """Continue the open block if it is of this call, or of such text without ``call``; otherwise start a block."""

@@ -20,9 +20,7 @@ from gateway.api.anthropic.request import (
 from gateway.api.generation import (
     Choice,
     Closed,
-    MoreArguments,
-    MoreText,
-    MoreThought,
+    More,
     Opened,
     OutputBlock,
     Rendering,
@@ -38,7 +36,7 @@ from gateway.api.streaming.streams import event_stream, sse, until_disconnect
 from gateway.api.thoughts import thinks, thought_settings
 from gateway.base.errors import HearthError
 from gateway.inference.interface import GenerateCall
-from model_host.protocol import Finished, FinishReason, Started
+from model_host.protocol import Delta, Finished, FinishReason, Started, Thought, ToolDelta
 
 StopReason = Literal["end_turn", "max_tokens", "stop_sequence", "tool_use"]
 
@@ -135,15 +133,12 @@ class _MessageRendering(Rendering):
             case Opened(OutputBlock(index=index, call=call)):
                 block = ToolUse((call and call.call_id) or "", (call and call.name) or "", {})
                 return [_event("content_block_start", index=index, content_block=block)]
-            case MoreText(block, text):
-                delta = {"type": "text_delta", "text": text.text}
-                return [_event("content_block_delta", index=block.index, delta=delta)]
-            case MoreThought(block, thought):
-                delta = {"type": "thinking_delta", "thinking": thought.text}
-                return [_event("content_block_delta", index=block.index, delta=delta)]
-            case MoreArguments(block, more) if more.arguments:
-                delta = {"type": "input_json_delta", "partial_json": more.arguments}
-                return [_event("content_block_delta", index=block.index, delta=delta)]
+            case More(block, Delta(text=text)):
+                return [_more(block, "text_delta", text=text)]
+            case More(block, Thought(text=text)):
+                return [_more(block, "thinking_delta", thinking=text)]
+            case More(block, ToolDelta(arguments=arguments)) if arguments:
+                return [_more(block, "input_json_delta", partial_json=arguments)]
             case Closed(block):
                 return [_event("content_block_stop", index=block.index)]
             case Finished():
@@ -166,6 +161,10 @@ class _MessageRendering(Rendering):
 
 def _event(kind: str, **fields: Any) -> bytes:
     return sse({"type": kind, **fields}, kind)
+
+
+def _more(block: OutputBlock, kind: str, **piece: str) -> bytes:
+    return _event("content_block_delta", index=block.index, delta={"type": kind, **piece})
 
 
 async def messages(request: ApiRequest) -> object:

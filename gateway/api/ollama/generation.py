@@ -15,8 +15,7 @@ from gateway.api.generation import (
     Choice,
     Closed,
     LogprobReply,
-    MoreText,
-    MoreThought,
+    More,
     OutputBlock,
     Rendering,
     Step,
@@ -41,7 +40,7 @@ from gateway.api.streaming.streams import ndjson, ndjson_stream, until_disconnec
 from gateway.api.thoughts import thought_settings
 from gateway.base.errors import HearthError
 from gateway.inference.interface import GenerateCall, Inference, KeepAlive
-from model_host.protocol import Finished, Message
+from model_host.protocol import Delta, Finished, Message, Thought
 
 
 class OllamaFunctionReply(Struct, frozen=True, kw_only=True):
@@ -123,10 +122,10 @@ class _LineRendering(Rendering):
 
     def chunks(self, choice: Choice, step: Step) -> Iterable[bytes]:
         match step:
-            case MoreText(_, delta):
+            case More(_, Delta() as delta):
                 return [ndjson(self.line(delta.text, logprobs=logprobs_of(delta.logprobs, []) or UNSET))]
-            case MoreThought(_, more):
-                return [ndjson(self.line(thought=more.text))]
+            case More(_, Thought(text=text)):
+                return [ndjson(self.line(thought=text))]
             case Closed(block) if block.call is not None:
                 call = _call(block)
                 return [ndjson(self.line(calls=[call]) if call else self.line(block.as_text))]

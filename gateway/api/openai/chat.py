@@ -11,9 +11,7 @@ from msgspec.structs import replace
 from gateway.api.generation import (
     Choice,
     LogprobReply,
-    MoreArguments,
-    MoreText,
-    MoreThought,
+    More,
     OutputBlock,
     Step,
     answer,
@@ -27,7 +25,7 @@ from gateway.api.openai.replies import Completion, CompletionRendering
 from gateway.api.parsing.fields import read_body
 from gateway.api.services import ApiRequest
 from gateway.api.thoughts import thought_settings
-from model_host.protocol import Finished, FinishReason, TokenLogprob, ToolDelta
+from model_host.protocol import Delta, Finished, FinishReason, Thought, TokenLogprob, ToolDelta
 
 
 class FunctionReply(Struct, frozen=True):
@@ -78,15 +76,15 @@ class _ChatRendering(CompletionRendering):
             yield self._chunk(choice, {"role": "assistant", "content": ""})
 
     def chunks(self, choice: Choice, step: Step) -> Iterator[bytes]:
-        if isinstance(step, Finished):
-            yield self._chunk(choice, {}, finish_reason=step.reason)
-        elif isinstance(step, MoreArguments):
-            yield self._chunk(choice, {"tool_calls": [_call_piece(step.delta)]})
-        elif isinstance(step, MoreThought):
-            yield self._chunk(choice, {"reasoning_content": step.delta.text})
-        elif isinstance(step, MoreText):
-            logprobs = _logprobs(step.delta.logprobs)
-            yield self._chunk(choice, {"content": step.delta.text}, logprobs=logprobs)
+        match step:
+            case Finished():
+                yield self._chunk(choice, {}, finish_reason=step.reason)
+            case More(_, ToolDelta() as call):
+                yield self._chunk(choice, {"tool_calls": [_call_piece(call)]})
+            case More(_, Thought(text=text)):
+                yield self._chunk(choice, {"reasoning_content": text})
+            case More(_, Delta() as delta):
+                yield self._chunk(choice, {"content": delta.text}, logprobs=_logprobs(delta.logprobs))
 
     def _chunk(self, choice: Choice, delta: dict[str, Any], **fields: Any) -> bytes:
         piece = {"index": choice.index, "delta": delta, "logprobs": None, "finish_reason": None}

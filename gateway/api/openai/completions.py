@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from gateway.api.generation import Choice, MoreText, Step, answer
+from gateway.api.generation import Choice, More, Step, answer
 from gateway.api.http.endpoint import JSON, SSE, Endpoint
 from gateway.api.openai.bodies import ChoiceCount, PromptFields, choices_of, to_call
 from gateway.api.openai.models import check_model
@@ -18,7 +18,7 @@ from gateway.api.parsing.fields import invalid, read_body, unsupported
 from gateway.api.services import ApiRequest
 from gateway.api.streaming.streams import until_disconnect
 from gateway.inference.interface import GenerateCall, Inference
-from model_host.protocol import Finished, PromptLogprobs, TokenId, TokenLogprob
+from model_host.protocol import Delta, Finished, PromptLogprobs, TokenId, TokenLogprob
 
 # Generations of one request.
 MAX_CHOICES = 32
@@ -148,11 +148,11 @@ class _TextRendering(CompletionRendering):
             text = held.removesuffix(echo[end:])
             yield self._chunk(choice, text, logprobs=_logprobs(step.tokens, before, first=step.first))
             return
-        if isinstance(step, MoreText | Finished) and (held := self._held.pop(choice.index, "")):
+        if isinstance(step, More | Finished) and (held := self._held.pop(choice.index, "")):
             yield self._chunk(choice, held)
         if isinstance(step, Finished):
             yield self._chunk(choice, "", finish_reason=_reason(step))
-        elif isinstance(step, MoreText):
+        elif isinstance(step, More) and isinstance(step.delta, Delta):
             before = len(self._echo[choice.index]) + len(step.block.text) - len(step.delta.text)
             yield self._chunk(choice, step.delta.text, logprobs=_logprobs(step.delta.logprobs, before))
 

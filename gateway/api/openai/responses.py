@@ -14,8 +14,7 @@ from gateway.api.generation import (
     Choice,
     Closed,
     LogprobReply,
-    MoreArguments,
-    MoreText,
+    More,
     Opened,
     OutputBlock,
     Rendering,
@@ -42,7 +41,7 @@ from gateway.api.thoughts import thought_settings
 from gateway.base.errors import HearthError, InvalidRequestError
 from gateway.inference.interface import GenerateCall
 from gateway.store.responses import StoredResponse, items_of, keep_response
-from model_host.protocol import Finished
+from model_host.protocol import Delta, Finished, ToolDelta
 
 
 class TextPart(Struct, frozen=True, tag_field="type", tag="output_text"):
@@ -158,14 +157,14 @@ class _ResponseRendering(Rendering):
         match step:
             case Opened(block):
                 return self._opened(block)
-            case MoreText(block, delta):
+            case More(block, Delta() as delta):
                 new = logprobs_of(delta.logprobs, [])
                 return [
                     self._event("output_text.delta", **self._part_at(block), delta=delta.text, logprobs=new)
                 ]
-            case MoreArguments(block, call) if call.arguments:
+            case More(block, ToolDelta(arguments=arguments)) if arguments:
                 at = {"output_index": block.index, "item_id": self._id(block)}
-                return [self._event("function_call_arguments.delta", **at, delta=call.arguments)]
+                return [self._event("function_call_arguments.delta", **at, delta=arguments)]
             case Closed(block):
                 return self._closed(block)
             case Finished() if not choice.blocks:
