@@ -114,13 +114,8 @@ def _entered(owner: str, key: str, text: str) -> NewFact:
     clean, redactions = redact(text.strip())
     return NewFact(
         owner=owner,
-        scope="owner",
-        scope_id="",
         key=key,
         text=clean,
-        quote="",
-        conversation=None,
-        message=None,
         reason="entered by the user",
         valid_from=time.time(),
         redactions=redactions,

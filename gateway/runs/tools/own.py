@@ -108,13 +108,8 @@ def own_tools(database: Database, zone: str) -> list[RunTool]:
         key = fact.key or _key(text)
         new = NewFact(
             owner=calling.owner,
-            scope="owner",
-            scope_id="",
             key=key,
             text=text,
-            quote="",
-            conversation=None,
-            message=None,
             reason=f"remembered by the task {calling.task}",
             valid_from=time.time(),
             redactions=redactions,

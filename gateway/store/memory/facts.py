@@ -26,13 +26,13 @@ class NewFact(Struct, frozen=True, kw_only=True):
     """A fact to store; ``scope_id`` is the conversation of a channel or the id of a project, otherwise ""."""
 
     owner: str
-    scope: Scope
-    scope_id: str
+    scope: Scope = "owner"
+    scope_id: str = ""
     key: str
     text: str
-    quote: str
-    conversation: str | None
-    message: int | None
+    quote: str = ""
+    conversation: str | None = None
+    message: int | None = None
     reason: str
     valid_from: float
     redactions: int = 0  # secrets redacted from its text
