@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -15,6 +15,11 @@ from gateway.base.errors import ConfigurationError, HearthError
 from gateway.config.settings import Settings, UpstreamSettings, WikiSettings
 from gateway.store.open import make_database
 from gateway.wiki.remote.mediawiki import MediaWiki
+
+if TYPE_CHECKING:
+    from gateway.inference.upstream.connection import Connection
+
+    Check = Callable[[Connection], Awaitable[str]]
 
 Verdict = Literal["yes", "no"]
 
@@ -87,17 +92,15 @@ def check_upstreams(settings: Settings) -> list[UpstreamCheck]:
     upstream = settings.upstream
 
     async def all_of_them() -> list[UpstreamCheck]:
-        checks = [(url, partial(_check, url, upstream)) for url in upstream.urls]
-        checks += [
-            (url, partial(_check_vectors, url, settings, "embedding")) for url in upstream.embedding_urls
-        ]
-        checks += [(url, partial(_check_vectors, url, settings, "rerank")) for url in upstream.rerank_urls]
+        checks: list[tuple[str, Check]] = [(url, partial(_check, upstream)) for url in upstream.urls]
+        for kind, urls in (("embedding", upstream.embedding_urls), ("rerank", upstream.rerank_urls)):
+            checks += [(url, partial(_check_vectors, settings, kind)) for url in urls]
         return await side_by_side([_within(url, upstream, check) for url, check in checks])
 
     return asyncio.run(all_of_them())
 
 
-async def _within(url: str, settings: UpstreamSettings, check: Callable[[], Awaitable[str]]) -> UpstreamCheck:
+async def _within(url: str, settings: UpstreamSettings, check: Check) -> UpstreamCheck:
     """Run ``check`` within a time that a user waits, not with `upstream.silence_seconds` for each request."""
     # Late, because most installations have no upstream.
     from gateway.inference.upstream.connection import Connection
@@ -109,7 +112,7 @@ async def _within(url: str, settings: UpstreamSettings, check: Callable[[], Awai
             await server.get("/v1/models")
         waited = _PROBE_SECONDS
         async with asyncio.timeout(waited):
-            return UpstreamCheck(url, "yes", await check())
+            return UpstreamCheck(url, "yes", await check(server))
     except HearthError as error:
         return UpstreamCheck(url, "no", error.message)
     except TimeoutError:
@@ -121,11 +124,11 @@ async def _within(url: str, settings: UpstreamSettings, check: Callable[[], Awai
         await server.close()
 
 
-async def _check_vectors(url: str, settings: Settings, kind: Literal["embedding", "rerank"]) -> str:
+async def _check_vectors(settings: Settings, kind: str, server: Connection) -> str:
     # Late, because most installations have no upstream.
     from gateway.inference.upstream.embedding import UpstreamEmbedder, UpstreamReranker
 
-    alone = replace(settings.upstream, embedding_urls=[url], rerank_urls=[url])
+    alone = replace(settings.upstream, embedding_urls=[server.url], rerank_urls=[server.url])
     make = UpstreamEmbedder if kind == "embedding" else UpstreamReranker
     host = make(replace(settings, upstream=alone))
     try:
@@ -137,15 +140,10 @@ async def _check_vectors(url: str, settings: Settings, kind: Literal["embedding"
     return f"{able['program'] or 'an unknown program'}, {does}"
 
 
-async def _check(url: str, settings: UpstreamSettings) -> str:
+async def _check(settings: UpstreamSettings, server: Connection) -> str:
     # Late, because most installations have no upstream.
     from gateway.inference.upstream.abilities import probe
-    from gateway.inference.upstream.connection import Connection
 
-    server = Connection(url, settings.key, settings.silence_seconds)
-    try:
-        able = await probe(server, settings.model, settings.context, bool(settings.tokenizer))
-    finally:
-        await server.close()
+    able = await probe(server, settings.model, settings.context, bool(settings.tokenizer))
     can = f"{able.program or 'an unknown program'}, {able.context} tokens; schemas by {able.schemas}"
     return "; ".join([can, *able.lacking])
