@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from typing import TypeVar
 
 import apsw
 from msgspec import Struct
@@ -56,6 +56,9 @@ class Imports(Struct, frozen=True, kw_only=True):
     imports: list[CodeUse]
     imported_by: list[CodeUse]
     cut: list[str]
+
+
+Grouped = TypeVar("Grouped", Callers, Callees, Imports)
 
 
 class Route(Struct, frozen=True, kw_only=True):
@@ -155,14 +158,9 @@ def references(connection: apsw.Connection, project: str, name: str) -> Callers:
 
 
 def _uses(connection: apsw.Connection, project: str, name: str, kinds: tuple[str, ...]) -> Callers:
-    try:
-        found = find(connection, project, name)
-    except NotFoundError:
-        outside = graph.uses_outside(connection, project, name, kinds, LIMIT + 1)
-        if not outside:
-            raise
-        groups = {"confirmed": outside}
-        return Callers(of=[], confirmed=outside[:LIMIT], possible=[], unresolved=[], cut=_cut(groups))
+    found, outside = _find_or_outside(connection, project, name, kinds)
+    if not found:
+        return _grouped(Callers, found, confirmed=outside, possible=[], unresolved=[])
     if all(place.kind in VALUES for place in found):
         kinds = graph.ALL_KINDS  # what is called is what they hold
     ids = [place.id for place in found]
@@ -176,8 +174,25 @@ def _uses(connection: apsw.Connection, project: str, name: str, kinds: tuple[str
     confirmed = [use for use in uses if (use.confidence or 0) >= CONFIRMED]
     possible = [use for use in uses if (use.confidence or 0) < CONFIRMED] + inherited
     loose = _loose(connection, project, found)
-    groups = {"confirmed": confirmed, "possible": possible, "unresolved": loose}
-    return Callers(of=found, **{group: rows[:LIMIT] for group, rows in groups.items()}, cut=_cut(groups))
+    return _grouped(Callers, found, confirmed=confirmed, possible=possible, unresolved=loose)
+
+
+def _find_or_outside(
+    connection: apsw.Connection, project: str, name: str, kinds: tuple[str, ...]
+) -> tuple[list[Place], list[CodeUse]]:
+    """What a name means in the project, else the uses of what it means outside. Raises NotFoundError."""
+    try:
+        return find(connection, project, name), []
+    except NotFoundError:
+        if outside := graph.uses_outside(connection, project, name, kinds, LIMIT + 1):
+            return [], outside
+        raise
+
+
+def _grouped(kind: type[Grouped], found: list[Place], **groups: list[CodeUse]) -> Grouped:
+    """The groups as far as they are shown."""
+    cut = [name for name, rows in groups.items() if len(rows) > LIMIT]
+    return kind(of=found, **{name: rows[:LIMIT] for name, rows in groups.items()}, cut=cut)
 
 
 def _loose(connection: apsw.Connection, project: str, found: list[Place]) -> list[CodeUse]:
@@ -193,29 +208,23 @@ def callees(connection: apsw.Connection, project: str, name: str) -> Callees:
         {each for place in found if place.kind != "module" for each in graph.inner(connection, place.id)}
     )
     uses = graph.uses_in(connection, scopes or [place.id for place in found], graph.CALLS, 4 * LIMIT)
-    groups: defaultdict[str, list[CodeUse]] = defaultdict(list)
+    groups: dict[str, list[CodeUse]] = {
+        name: [] for name in ("confirmed", "possible", "external", "unresolved")
+    }
     for use in uses:
         if use.target_id is not None:
             groups["confirmed" if (use.confidence or 0) >= CONFIRMED else "possible"].append(use)
         else:
             groups["external" if use.external is not None else "unresolved"].append(use)
-    titles = ("confirmed", "possible", "external", "unresolved")
-    return Callees(of=found, **{each: groups[each][:LIMIT] for each in titles}, cut=_cut(groups))
+    return _grouped(Callees, found, **groups)
 
 
 def subclasses(connection: apsw.Connection, project: str, name: str) -> list[Place]:
     """All classes below one, nearest first; also below one of another package."""
-    try:
-        ids = [
-            each
-            for place in find(connection, project, name)
-            for each in graph.subclasses(connection, place.id)
-        ]
-    except NotFoundError:
-        outside = graph.uses_outside(connection, project, name, ("base",), LIMIT)
-        if not outside:
-            raise
-        ids = graph.classes_at(connection, outside)
+    found, outside = _find_or_outside(connection, project, name, ("base",))
+    ids = [each for place in found for each in graph.subclasses(connection, place.id)]
+    if outside:
+        ids = graph.classes_at(connection, outside[:LIMIT])
         ids += [each for known in ids for each in graph.subclasses(connection, known)]
     by_id = {place.id: place for place in graph.places(connection, ids)}
     return [by_id[each] for each in dict.fromkeys(ids)]
@@ -223,21 +232,16 @@ def subclasses(connection: apsw.Connection, project: str, name: str) -> list[Pla
 
 def imports(connection: apsw.Connection, project: str, name: str) -> Imports:
     """Imports of a module, and the modules that import it; ``name`` is a module or a path, or something in it."""
-    try:
-        found = find(connection, project, name)
-    except NotFoundError:
-        outside = graph.uses_outside(connection, project, name, ("import",), LIMIT + 1)
-        if not outside:
-            raise
-        return Imports(of=[], imports=[], imported_by=outside[:LIMIT], cut=_cut({"imported_by": outside}))
+    found, outside = _find_or_outside(connection, project, name, ("import",))
+    if not found:
+        return _grouped(Imports, found, imports=[], imported_by=outside)
     modules = [place.id for place in found if place.kind == "module"] or [
         module.id for place in found for module in graph.module_at(connection, project, place.path)
     ]
     out = graph.uses_in(connection, modules, ("import",), LIMIT + 1)
     inside = [each for place in found for each in graph.inner(connection, place.id)]
     into = graph.uses_of(connection, inside, ("import",), LIMIT + 1)
-    cut = _cut({"imports": out, "imported_by": into})
-    return Imports(of=found, imports=out[:LIMIT], imported_by=into[:LIMIT], cut=cut)
+    return _grouped(Imports, found, imports=out, imported_by=into)
 
 
 def route(connection: apsw.Connection, project: str, start: str, end: str) -> Route:
@@ -280,7 +284,7 @@ def impact(connection: apsw.Connection, project: str, name: str, depth: int = 3)
         reached=reached[:LIMIT],
         files=sorted({each.place.path for each in reached}),
         unresolved=loose[:LIMIT],
-        cut=_cut({"reached": reached, "unresolved": loose}),
+        cut=[name for name, rows in (("reached", reached), ("unresolved", loose)) if len(rows) > LIMIT],
     )
 
 
@@ -322,7 +326,3 @@ def named(connection: apsw.Connection, project: str, query: str) -> list[Hit]:
                 found.append((shared, place))
     found.sort(key=lambda each: -each[0])
     return [Hit(path=place.path, line=place.line, end_line=place.end_line, kind="code") for _, place in found]
-
-
-def _cut(groups: Mapping[str, Sequence[object]]) -> list[str]:
-    return [name for name, rows in groups.items() if len(rows) > LIMIT]
