@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import Any, ClassVar
 
 from tree_sitter import Node
@@ -75,6 +75,9 @@ class Extractor:
 
     def expr(self, node: Node | None, scope: int, depth: int = 0) -> Expr:
         raise NotImplementedError
+
+    def exprs(self, nodes: Iterable[Node | None], scope: int, depth: int) -> list[Expr]:
+        return [self.expr(each, scope, depth) for each in nodes]
 
     def type_parameter(self, name: Node | None, bound: Node | None, within: Node) -> None:
         """Note a parameter for types of a class or function."""

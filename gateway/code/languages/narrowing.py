@@ -14,6 +14,7 @@ _MOST = 500  # of a file,
 _LONGEST = 20_000  # and bytes of each: the time is bounded in any file
 _LEAVES = {"return_statement", "raise_statement", "continue_statement", "break_statement"}
 _TYPES = {"identifier", "attribute", "tuple", "binary_operator"}
+_OPERATORS = {"parenthesized_expression", "boolean_operator", "not_operator"}
 _COMPREHENSIONS = {
     "list_comprehension",
     "set_comprehension",
@@ -56,11 +57,7 @@ def _stretches(call: Node) -> list[tuple[int, int]]:
     """The code that runs only if the call is true."""
     found: list[tuple[int, int]] = []
     node, parent, negated = call, call.parent, False
-    while parent is not None and parent.type in (
-        "parenthesized_expression",
-        "boolean_operator",
-        "not_operator",
-    ):
+    while parent is not None and parent.type in _OPERATORS:
         if parent.type == "not_operator":
             negated = not negated
         elif parent.type == "boolean_operator":
@@ -102,12 +99,6 @@ def _rest(statement: Node) -> tuple[int, int]:
 
 def _set_again(source: bytes, name: bytes, begin: int, end: int) -> int:
     """Where the name is bound to something else, at the end of what it is bound to; ``end`` if it is not."""
-    again = re.compile(
-        rb"(?<![\w.])"
-        + re.escape(name)
-        + rb"\s*(?::[^=\n]+)?=(?!=)|\bfor\s+[^\n]*\b"
-        + re.escape(name)
-        + rb"\b[^\n]*\bin\b"
-    )
-    match = again.search(source, begin, end)
+    again = rb"(?<![\w.])NAME\s*(?::[^=\n]+)?=(?!=)|\bfor\s+[^\n]*\bNAME\b[^\n]*\bin\b"
+    match = re.compile(again.replace(b"NAME", re.escape(name))).search(source, begin, end)
     return match.start() if match else end

@@ -261,29 +261,17 @@ class PythonExtractor(Extractor):
                 return ["u", base, int(start) if start.isdecimal() else 0]
             return ["s", base, self.expr(key, scope, deeper)]
         if kind in ("list", "tuple", "set", "expression_list"):
-            return [
-                "l",
-                *(self.expr(each, scope, deeper) for each in node.named_children if each.type != "comment"),
-            ]
+            items = [each for each in node.named_children if each.type != "comment"]
+            return ["l", *self.exprs(items, scope, deeper)]
         if kind == "dictionary":
-            return [
-                "d",
-                *(
-                    [
-                        self.expr(part(p, "key"), scope, deeper),
-                        self.expr(part(p, "value"), scope, deeper),
-                    ]
-                    for p in node.named_children
-                    if p.type == "pair"
-                ),
-            ]
+            pairs = [each for each in node.named_children if each.type == "pair"]
+            return ["d", *(self.exprs([part(p, "key"), part(p, "value")], scope, deeper) for p in pairs)]
         if kind in ("list_comprehension", "set_comprehension", "generator_expression"):
             return ["l", self.expr(part(node, "body"), scope, deeper)]
         if kind == "conditional_expression":
-            parts = node.named_children
-            return ["|", self.expr(parts[0], scope, deeper), self.expr(parts[-1], scope, deeper)]
+            return ["|", *self.exprs([node.named_children[0], node.named_children[-1]], scope, deeper)]
         if kind == "boolean_operator":
-            return ["|", *(self.expr(each, scope, deeper) for each in node.named_children)]
+            return ["|", *self.exprs(node.named_children, scope, deeper)]
         if kind in ("parenthesized_expression", "type", "await", "named_expression", "list_splat"):
             return self.expr(part(node, "value") or first(node), scope, deeper)
         if kind == "string":
@@ -293,14 +281,14 @@ class PythonExtractor(Extractor):
         if kind == "unary_operator" and text(node)[1:].isdecimal() and len(node.text or b"") < 10:
             return ["k", -int(text(node)[1:])]
         if kind == "binary_operator" and text(part(node, "operator")) == "|":
-            return ["|", *(self.expr(each, scope, deeper) for each in node.named_children)]
+            return ["|", *self.exprs(node.named_children, scope, deeper)]
         if kind in ("generic_type", "type_parameter", "union_type", "member_type"):
             return self._type(node, scope, deeper)
         return ["t", _LITERALS[kind]] if kind in _LITERALS else None
 
     def _type(self, node: Node, scope: int, depth: int) -> Expr:
         """Annotations that the grammar knows by names of their own."""
-        parts = [self.expr(each, scope, depth) for each in node.named_children]
+        parts = self.exprs(node.named_children, scope, depth)
         if node.type == "generic_type" and len(parts) == 2:
             return ["s", parts[0], parts[1]]
         if node.type == "union_type":

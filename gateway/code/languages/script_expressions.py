@@ -12,6 +12,7 @@ _TRANSPARENT = {
     "parenthesized_expression", "await_expression", "as_expression", "non_null_expression", "satisfies_expression",
     "type_annotation", "expression_statement", "spread_element", "extends_type_clause",
 }  # fmt: skip
+_NAMES = {"identifier", "this", "super", "shorthand_property_identifier", "property_identifier"}
 _PROPERTY = "property_signature"
 _OPEN = {
     "identifier",
@@ -33,13 +34,7 @@ class JavaScriptExtractor(ScriptStatements):
         kind, deeper = node.type, depth + 1
         if kind == "type_identifier":
             return self.bounded(node, scope, deeper)
-        if kind in (
-            "identifier",
-            "this",
-            "super",
-            "shorthand_property_identifier",
-            "property_identifier",
-        ):
+        if kind in _NAMES:
             return ["n", text(node)]
         if kind in ("member_expression", "nested_type_identifier", "nested_identifier"):
             base = part(node, "object") or part(node, "module")
@@ -57,34 +52,28 @@ class JavaScriptExtractor(ScriptStatements):
         if kind == "as_expression" and (asserted := self._asserted(node, scope, deeper)) is not None:
             return asserted
         if kind == "object_type":
-            return [
-                "d",
-                *(
-                    self._property(each, scope, deeper)
-                    for each in node.named_children
-                    if each.type == _PROPERTY
-                ),
-            ]
+            properties = [each for each in node.named_children if each.type == _PROPERTY]
+            return ["d", *(self._property(each, scope, deeper) for each in properties)]
         if kind == "array":
-            return ["l", *(self.expr(each, scope, deeper) for each in node.named_children)]
+            return ["l", *self.exprs(node.named_children, scope, deeper)]
         if kind == "object":
             return ["d", *(pair for each in node.named_children if (pair := self._pair(each, scope, deeper)))]
         if kind == "string":
             return self.constant(string_of(node))
         if kind in ("ternary_expression", "union_type"):
             parts = node.named_children[1:] if kind == "ternary_expression" else node.named_children
-            return ["|", *(self.expr(each, scope, deeper) for each in parts)]
+            return ["|", *self.exprs(parts, scope, deeper)]
         if kind == "binary_expression" and text(part(node, "operator")) in ("||", "??", "&&"):
-            return ["|", *(self.expr(each, scope, deeper) for each in node.named_children)]
+            return ["|", *self.exprs(node.named_children, scope, deeper)]
         if kind == "generic_type":
             generic = self.expr(part(node, "name"), scope, deeper)
-            args = [self.expr(each, scope, deeper) for each in inside(part(node, "type_arguments"))]
+            args = self.exprs(inside(part(node, "type_arguments")), scope, deeper)
             return ["s", generic, args[0] if len(args) == 1 else ["l", *args]]
         if kind == "array_type" and node.named_children:
             return ["s", ["n", "Array"], self.expr(first(node), scope, deeper)]
         if kind == "function_type":  # as Python writes it
             types = [part(each, "type") for each in inside(part(node, "parameters"))]
-            taken = ["l", *(self.expr(each, scope, deeper) for each in types)]
+            taken = ["l", *self.exprs(types, scope, deeper)]
             return ["s", ["n", "Callable"], ["l", taken, self.expr(part(node, "return_type"), scope, deeper)]]
         if kind in _TRANSPARENT:
             return self.expr(first(node), scope, deeper)
