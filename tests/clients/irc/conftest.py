@@ -15,7 +15,7 @@ from clients.irc.bot import Bot
 from clients.irc.config import Config, parse
 from tests.clients.irc.ircd import Inspircd, Ngircd, folder
 from tests.clients.irc.person import Person, person
-from tests.gateway.api.conftest import inference, server, settings
+from tests.gateway.api.conftest import LiveServer, inference, server, settings
 from tests.waiting import until
 
 __all__ = ["inference", "server", "settings"]
@@ -106,3 +106,9 @@ async def alice(shared_ngircd: Ngircd) -> AsyncIterator[Person]:
 async def bob(shared_ngircd: Ngircd) -> AsyncIterator[Person]:
     async with person(shared_ngircd.port, "bob", CHANNEL) as made:
         yield made
+
+
+@pytest.fixture
+def make_bot(shared_ngircd: Ngircd, server: LiveServer, tmp_path: Path) -> MakeBot:
+    """Bots on the shared server; their arguments are those of :func:`configured`."""
+    return lambda **changes: running(configured(shared_ngircd.port, server.url, tmp_path, **changes))

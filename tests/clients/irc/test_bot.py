@@ -9,7 +9,7 @@ import apsw
 
 from clients.irc.replies import WAIT_MESSAGES
 from gateway.config.settings import Settings
-from tests.clients.irc.conftest import CHANNEL, configured, running
+from tests.clients.irc.conftest import CHANNEL, MakeBot, configured, running
 from tests.clients.irc.ircd import Ngircd
 from tests.clients.irc.person import Person
 from tests.gateway.api.conftest import LiveServer, changed, client_of, live
@@ -39,10 +39,8 @@ async def remembered(server: LiveServer, title: str, lines: int) -> list[tuple[s
     return await until(found, "it was not kept in time")
 
 
-async def test_it_answers_who_calls_it_and_nobody_else(
-    shared_ngircd: Ngircd, server: LiveServer, tmp_path: Path, alice: Person, bob: Person
-) -> None:
-    async with running(configured(shared_ngircd.port, server.url, tmp_path, bot={"prefix": "?"})):
+async def test_it_answers_who_calls_it_and_nobody_else(make_bot: MakeBot, alice: Person, bob: Person) -> None:
+    async with make_bot(bot={"prefix": "?"}):
         bob.say(CHANNEL, "hearth is a nice name for a bot")
         for call in ("hearth: who made Befunge?", "HEARTH, who made Befunge?", "?who made Befunge?"):
             alice.say(CHANNEL, call)
@@ -57,15 +55,10 @@ async def test_it_answers_who_calls_it_and_nobody_else(
 
 
 async def test_one_question_at_a_time(
-    shared_ngircd: Ngircd,
-    server: LiveServer,
-    inference: ScriptedInference,
-    tmp_path: Path,
-    alice: Person,
-    bob: Person,
+    make_bot: MakeBot, inference: ScriptedInference, alice: Person, bob: Person
 ) -> None:
     inference.delay = 0.3
-    async with running(configured(shared_ngircd.port, server.url, tmp_path)):
+    async with make_bot():
         alice.say(CHANNEL, "hearth: who made Befunge?")
         await inference.begun.acquire()
         for _ in range(5):
@@ -86,10 +79,10 @@ async def test_one_question_at_a_time(
 
 
 async def test_a_new_nick_takes_its_question_along(
-    shared_ngircd: Ngircd, server: LiveServer, inference: ScriptedInference, tmp_path: Path, alice: Person
+    make_bot: MakeBot, inference: ScriptedInference, alice: Person
 ) -> None:
     inference.delay = 0.3
-    async with running(configured(shared_ngircd.port, server.url, tmp_path)):
+    async with make_bot():
         alice.say("hearth", "who made Befunge?")
         await inference.begun.acquire()
         alice.send("NICK alicia")
@@ -100,10 +93,10 @@ async def test_a_new_nick_takes_its_question_along(
 
 
 async def test_what_has_begun_is_brought_to_its_end(
-    shared_ngircd: Ngircd, server: LiveServer, inference: ScriptedInference, tmp_path: Path, alice: Person
+    make_bot: MakeBot, inference: ScriptedInference, alice: Person
 ) -> None:
     inference.delay = 0.3
-    async with running(configured(shared_ngircd.port, server.url, tmp_path)) as bot:
+    async with make_bot() as bot:
         alice.say(CHANNEL, "hearth: who made Befunge?")
         await inference.begun.acquire()
         bot.stop()
@@ -111,11 +104,9 @@ async def test_what_has_begun_is_brought_to_its_end(
         await alice.expect(":hearth!.* QUIT .*I will be back")
 
 
-async def test_limits_for_users_and_channels(
-    shared_ngircd: Ngircd, server: LiveServer, tmp_path: Path, alice: Person, bob: Person
-) -> None:
+async def test_limits_for_users_and_channels(make_bot: MakeBot, alice: Person, bob: Person) -> None:
     limits = {"user_burst": 2, "user_seconds": 1000, "channel_burst": 3, "channel_seconds": 1000}
-    async with running(configured(shared_ngircd.port, server.url, tmp_path, limits=limits)):
+    async with make_bot(limits=limits):
         alice.say(CHANNEL, "hearth: a?")
         assert await alice.answer() == "alice: The wiki does not say."
         alice.say(CHANNEL, "!stats")
@@ -134,11 +125,9 @@ async def test_limits_for_users_and_channels(
         assert len(refused) == 1, "a refusal is told once"
 
 
-async def test_a_flood_gets_few_replies(
-    shared_ngircd: Ngircd, server: LiveServer, tmp_path: Path, alice: Person, bob: Person
-) -> None:
+async def test_a_flood_gets_few_replies(make_bot: MakeBot, alice: Person, bob: Person) -> None:
     limits = {"user_burst": 3, "channel_burst": 5}
-    async with running(configured(shared_ngircd.port, server.url, tmp_path, limits=limits)) as bot:
+    async with make_bot(limits=limits) as bot:
         for number in range(40):
             alice.say(CHANNEL, f"hearth: question {number}?")
         bob.say("hearth", "who made Befunge?")
@@ -191,17 +180,11 @@ async def test_sources_more_stats_and_help(
 
 
 async def test_a_channel_is_remembered_and_a_nick_can_opt_out(
-    shared_ngircd: Ngircd,
-    server: LiveServer,
-    inference: ScriptedInference,
-    tmp_path: Path,
-    alice: Person,
-    bob: Person,
+    make_bot: MakeBot, server: LiveServer, inference: ScriptedInference, alice: Person, bob: Person
 ) -> None:
     inference.script = lambda call: ["Noted."]
     title = f"irc test/{CHANNEL}"
-    config = configured(shared_ngircd.port, server.url, tmp_path, network=CHAT)
-    async with running(config):
+    async with make_bot(network=CHAT):
         alice.say(CHANNEL, "not for the bot")
         alice.say(CHANNEL, "hearth: my cat is called Turing")
         assert await alice.answer() == "alice: Noted."
@@ -224,7 +207,7 @@ async def test_a_channel_is_remembered_and_a_nick_can_opt_out(
         assert "cat called?" in str(call.messages) and "Ada" not in str(call.messages), (
             "answered without memory"
         )
-    async with running(config):  # both the conversation and the wish outlive a restart
+    async with make_bot(network=CHAT):  # both the conversation and the wish outlive a restart
         alice.say(CHANNEL, "hearth: still there?")
         assert await alice.answer() == "alice: Noted."
         assert len((await conversations(server))[title]) == 2
@@ -239,10 +222,10 @@ async def test_a_channel_is_remembered_and_a_nick_can_opt_out(
 
 
 async def test_wiki_answers_are_remembered_as_the_bots_own(
-    shared_ngircd: Ngircd, server: LiveServer, tmp_path: Path, alice: Person, bob: Person
+    make_bot: MakeBot, server: LiveServer, alice: Person, bob: Person
 ) -> None:
     channels = [{"name": CHANNEL, "memory": "all"}]
-    async with running(configured(shared_ngircd.port, server.url, tmp_path, network={"channels": channels})):
+    async with make_bot(network={"channels": channels}):
         bob.say(CHANNEL, "I like \x02Befunge\x02")
         await bob.quiet()
         alice.say(CHANNEL, "hearth: who made it?")
@@ -258,11 +241,10 @@ async def test_wiki_answers_are_remembered_as_the_bots_own(
 
 
 async def test_what_is_forgotten_leaves_the_request_log(
-    shared_ngircd: Ngircd, server: LiveServer, settings: Settings, inference: ScriptedInference, tmp_path: Path,
-    alice: Person, bob: Person,
-) -> None:  # fmt: skip
+    make_bot: MakeBot, settings: Settings, inference: ScriptedInference, alice: Person, bob: Person
+) -> None:
     """Forgetting covers questions with their prompts, later questions of others, and one that is being answered."""
-    async with running(configured(shared_ngircd.port, server.url, tmp_path)):
+    async with make_bot():
         for who in (alice, bob):
             for text in ("who made Befunge?", "!chat hello"):
                 who.say("hearth", text)
@@ -297,12 +279,12 @@ def logged(settings: Settings) -> list[tuple[str, str]]:
 
 
 async def test_hostile_output_of_a_model_stays_text(
-    shared_ngircd: Ngircd, server: LiveServer, inference: ScriptedInference, tmp_path: Path, alice: Person
+    make_bot: MakeBot, inference: ScriptedInference, alice: Person
 ) -> None:
     inference.script = lambda call: [
         "ok\r\nQUIT :gone\r\nPRIVMSG alice :\x01VERSION\x01\x0304red https://evil.example"
     ]
-    async with running(configured(shared_ngircd.port, server.url, tmp_path, network=CHAT)) as bot:
+    async with make_bot(network=CHAT) as bot:
         alice.say(CHANNEL, "hearth: hello")
         assert await alice.answer() == "alice: ok QUIT :gone PRIVMSG alice :VERSIONred (link removed)"
         await alice.quiet()
@@ -310,10 +292,8 @@ async def test_hostile_output_of_a_model_stays_text(
         assert len(alice.said_by("hearth")) == 1
 
 
-async def test_ctcp_is_answered_within_limits(
-    shared_ngircd: Ngircd, server: LiveServer, tmp_path: Path, alice: Person
-) -> None:
-    async with running(configured(shared_ngircd.port, server.url, tmp_path)):
+async def test_ctcp_is_answered_within_limits(make_bot: MakeBot, alice: Person) -> None:
+    async with make_bot():
         alice.say("hearth", "\x01VERSION\x01")
         assert (await alice.answer()).startswith("\x01VERSION hearth-irc ")
         alice.say("hearth", "\x01PING 123 456\x01")
@@ -326,12 +306,8 @@ async def test_ctcp_is_answered_within_limits(
         assert sum("VERSION" in text for text in alice.said_by("hearth")) <= 3
 
 
-async def test_nobody_commands_by_a_nick(
-    shared_ngircd: Ngircd, server: LiveServer, tmp_path: Path, alice: Person
-) -> None:
-    async with running(
-        configured(shared_ngircd.port, server.url, tmp_path, network={"admins": ["alice"]})
-    ) as bot:
+async def test_nobody_commands_by_a_nick(make_bot: MakeBot, alice: Person) -> None:
+    async with make_bot(network={"admins": ["alice"]}) as bot:
         for order in ("!die", "!join #x", "!ignore bob", "!erase", "!set title x", "!quiet 5", "!reconnect"):
             alice.say("hearth", order)
             assert "services account" in await alice.answer()

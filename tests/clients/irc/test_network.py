@@ -12,7 +12,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from clients.irc.config import ChannelConfig
-from tests.clients.irc.conftest import CHANNEL, configured, in_channels, running
+from tests.clients.irc.conftest import CHANNEL, MakeBot, configured, in_channels, running
 from tests.clients.irc.ircd import Ngircd, folder
 from tests.clients.irc.person import person
 from tests.gateway.api.conftest import LiveServer
@@ -127,11 +127,11 @@ async def test_a_cut_in_the_middle(
             assert await alice.answer() == "alice: The wiki does not say."
 
 
-async def test_a_taken_nick_is_waited_for(shared_ngircd: Ngircd, server: LiveServer, tmp_path: Path) -> None:
+async def test_a_taken_nick_is_waited_for(make_bot: MakeBot, shared_ngircd: Ngircd) -> None:
     async with (
         person(shared_ngircd.port, "hearth", CHANNEL) as squatter,
         person(shared_ngircd.port, "alice", CHANNEL) as alice,
-        running(configured(shared_ngircd.port, server.url, tmp_path)) as bot,
+        make_bot() as bot,
     ):
         network = bot.networks[0]
         assert network.nick == "hearth_"
@@ -172,10 +172,10 @@ async def test_several_networks_and_channels_at_once(
         assert "#quiet" not in state.read_text()
 
 
-async def test_it_comes_back_after_a_kick(shared_ngircd: Ngircd, server: LiveServer, tmp_path: Path) -> None:
+async def test_it_comes_back_after_a_kick(make_bot: MakeBot, shared_ngircd: Ngircd) -> None:
     async with person(shared_ngircd.port, "alice", "#kick") as alice:
         network = {"channels": [{"name": "#kick"}, {"name": "#Other"}]}
-        async with running(configured(shared_ngircd.port, server.url, tmp_path, network=network)) as bot:
+        async with make_bot(network=network) as bot:
             alice.send("KICK #kick hearth :out")
             await alice.expect("KICK #kick hearth")
             await alice.expect(":hearth!.* JOIN :?#kick")

@@ -11,10 +11,10 @@ import pytest
 from gateway.config.settings import Settings
 from gateway.inference.interface import GenerateCall, GenerationEvent
 from model_host.protocol import Queued
-from tests.clients.irc.conftest import CHANNEL, configured, running
+from tests.clients.irc.conftest import CHANNEL, MakeBot, configured, running
 from tests.clients.irc.ircd import Ngircd, free_port
 from tests.clients.irc.person import Person, person
-from tests.gateway.api.conftest import LiveServer, changed, client_of, live, make_key
+from tests.gateway.api.conftest import changed, client_of, live, make_key
 from tests.gateway.api.scripted import ScriptedInference
 
 CHAT = {"channels": [{"name": CHANNEL, "mode": "chat"}], "private": "chat"}
@@ -33,19 +33,14 @@ async def test_a_gateway_that_is_not_there(shared_ngircd: Ngircd, tmp_path: Path
 
 
 async def test_a_slow_gateway_and_the_place_in_the_queue(
-    shared_ngircd: Ngircd,
-    server: LiveServer,
-    inference: ScriptedInference,
-    tmp_path: Path,
-    alice: Person,
-    bob: Person,
+    make_bot: MakeBot, shared_ngircd: Ngircd, inference: ScriptedInference, alice: Person, bob: Person
 ) -> None:
     inference.delay = 1.5
-    config = configured(
-        shared_ngircd.port, server.url, tmp_path, gateway={"max_concurrent": 1, "max_waiting": 1},
-        replies={"patience_seconds": 0.3},
-    )  # fmt: skip
-    async with running(config), person(shared_ngircd.port, "carol", CHANNEL) as carol:
+    gateway, replies = {"max_concurrent": 1, "max_waiting": 1}, {"patience_seconds": 0.3}
+    async with (
+        make_bot(gateway=gateway, replies=replies),
+        person(shared_ngircd.port, "carol", CHANNEL) as carol,
+    ):
         alice.say("hearth", "who made Befunge?")
         assert await alice.answer() == "I am still working on it."
         bob.say(CHANNEL, "hearth: who made Chef?")
