@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from gateway.cli.common.runfile import running
-from tests.gateway.cli.hub.hub_server import Hub, serve
+from tests.gateway.cli.hub.hub_server import Hub, serving
 from tests.waiting import PATIENCE
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -109,10 +109,5 @@ def run_command(
 
 @pytest.fixture
 def hub() -> Iterator[Hub]:
-    hub = Hub({"owner/repo/model.gguf": GGUF, "owner/repo/sub/other.gguf": b"GGUF other"})
-    server = serve(hub)
-    yield hub
-    if hub.slow is not None:
-        hub.slow.set()
-    server.shutdown()
-    server.server_close()
+    with serving(Hub({"owner/repo/model.gguf": GGUF, "owner/repo/sub/other.gguf": b"GGUF other"})) as hub:
+        yield hub

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 
 import pytest
 
@@ -12,6 +11,7 @@ from gateway.config.settings import Settings
 from tests.gateway.api.conftest import in_process
 from tests.gateway.api.scripted import ScriptedInference
 from tests.gateway.runs.conftest import answer, begin, rest, with_limits
+from tests.serving import served_by
 
 
 class Prices(BaseHTTPRequestHandler):
@@ -25,19 +25,11 @@ class Prices(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    def log_message(self, *args: object) -> None:
-        pass
-
 
 @pytest.fixture
 def host() -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Prices)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield f"127.0.0.1:{server.server_port}"
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with served_by(Prices) as url:
+        yield url.removeprefix("http://")
 
 
 async def test_only_listed_hosts_are_fetched_from(

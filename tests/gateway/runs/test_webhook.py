@@ -6,9 +6,9 @@ import asyncio
 import hashlib
 import hmac
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
-from threading import Thread
+from http.server import BaseHTTPRequestHandler
 from typing import Any
+from urllib.parse import urlsplit
 
 import msgspec
 import pytest
@@ -19,6 +19,7 @@ from gateway.runs import webhook
 from tests.gateway.api.conftest import Client, in_process
 from tests.gateway.api.scripted import ScriptedInference
 from tests.gateway.runs.conftest import begin, notices, rest, with_limits
+from tests.serving import served_by
 from tests.waiting import PATIENCE, until
 
 SECRET = "correct horse"
@@ -30,6 +31,7 @@ class Receiver:
     def __init__(self) -> None:
         self.replies: list[int] = []
         self.got: list[dict[str, Any]] = []
+        self.url = ""
         receiver = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -43,11 +45,7 @@ class Receiver:
                 self.end_headers()
                 receiver.got.append(msgspec.json.decode(body))
 
-            def log_message(self, *given: object) -> None:
-                pass
-
-        self.server = HTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_port}/hook"
+        self.handler = Handler
 
 
 @pytest.fixture
@@ -55,12 +53,9 @@ def receiver(monkeypatch: pytest.MonkeyPatch) -> Iterator[Receiver]:
     monkeypatch.setattr(webhook, "_FIRST_RETRY_SECONDS", 0.001)
     monkeypatch.setattr(webhook, "_LOOK_SECONDS", 0.01)
     made = Receiver()
-    thread = Thread(target=made.server.serve_forever)
-    thread.start()
-    yield made
-    made.server.shutdown()
-    thread.join()
-    made.server.server_close()
+    with served_by(made.handler) as url:
+        made.url = f"{url}/hook"
+        yield made
 
 
 async def _said(client: Client) -> list[str]:
@@ -103,11 +98,9 @@ async def test_what_is_given_up_is_said(
 async def test_a_name_of_a_private_address_is_refused(
     settings: Settings, inference: ScriptedInference, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        "socket.getaddrinfo",
-        lambda *given, **more: [(2, 1, 6, "", ("127.0.0.1", receiver.server.server_port))],
-    )
-    url = f"http://hooks.example.org:{receiver.server.server_port}/"
+    port = urlsplit(receiver.url).port
+    monkeypatch.setattr("socket.getaddrinfo", lambda *given, **more: [(2, 1, 6, "", ("127.0.0.1", port))])
+    url = f"http://hooks.example.org:{port}/"
     hooked = with_limits(settings, webhook_url=url, webhook_secret=SECRET)
     async with in_process(hooked, inference) as client:
         await rest(client, await begin(client, "x", "ask: Which?"))

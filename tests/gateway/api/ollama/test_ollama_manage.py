@@ -14,7 +14,7 @@ from gateway.config.settings import Settings
 from gateway.models.catalog import Catalog
 from tests.gateway.api.conftest import Client, LiveServer, changed, client_of, in_process, make_key
 from tests.gateway.api.scripted import ScriptedInference
-from tests.gateway.cli.hub.hub_server import Hub, serve
+from tests.gateway.cli.hub.hub_server import Hub, serving
 
 NAME = "gemma-4-e2b"
 KEY = "google/gemma-4-E2B-it-qat-q4_0-gguf/gemma-4-E2B_q4_0-it.gguf"
@@ -24,15 +24,10 @@ GGUF = b"GGUF" + bytes(range(256)) * 4096
 @pytest.fixture
 def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Hub]:
     """A hub that has one model of the catalog; `hearth pull` inherits its address."""
-    hub = Hub({KEY: GGUF})
-    server = serve(hub)
-    monkeypatch.setenv("HF_ENDPOINT", hub.url)
-    monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
-    yield hub
-    if hub.slow is not None:
-        hub.slow.set()
-    server.shutdown()
-    server.server_close()
+    with serving(Hub({KEY: GGUF})) as hub:
+        monkeypatch.setenv("HF_ENDPOINT", hub.url)
+        monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
+        yield hub
 
 
 def target(settings: Settings) -> Path:

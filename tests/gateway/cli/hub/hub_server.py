@@ -5,9 +5,12 @@ from __future__ import annotations
 import hashlib
 import re
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 
+from tests.serving import served_by
 from tests.waiting import PATIENCE
 
 COMMIT = "c0ffee" + "0" * 34
@@ -35,9 +38,6 @@ class Hub:
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     hub: Hub
-
-    def log_message(self, *args: object) -> None:
-        pass
 
     def do_HEAD(self) -> None:
         self.answer(body=False)
@@ -101,11 +101,9 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(rest)
 
 
-def serve(hub: Hub) -> ThreadingHTTPServer:
-    """Start serving ``hub`` in a thread; the caller shuts it down."""
-    handler = type("BoundHandler", (Handler,), {"hub": hub})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    server.daemon_threads = True
-    hub.url = f"http://127.0.0.1:{server.server_port}"
-    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
-    return server
+@contextmanager
+def serving(hub: Hub) -> Iterator[Hub]:
+    with served_by(Handler, hub=hub) as hub.url:
+        yield hub
+        if hub.slow is not None:
+            hub.slow.set()

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import threading
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 
+from tests.serving import served_by
 from tests.waiting import PATIENCE
 
 
@@ -31,9 +33,6 @@ class FileServer:
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     files: FileServer
-
-    def log_message(self, *args: object) -> None:
-        pass
 
     def handle(self) -> None:
         with contextlib.suppress(ConnectionError):  # clients are killed here
@@ -91,10 +90,9 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
 
 
-def serve(files: FileServer) -> ThreadingHTTPServer:
-    """Start serving in a thread; the caller shuts it down."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Bound", (_Handler,), {"files": files}))
-    server.daemon_threads = True
-    files.url = f"http://127.0.0.1:{server.server_port}"
-    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
-    return server
+@contextlib.contextmanager
+def serving(files: FileServer) -> Iterator[FileServer]:
+    with served_by(_Handler, files=files) as files.url:
+        yield files
+        if files.hold is not None:
+            files.hold.set()

@@ -8,18 +8,15 @@ import pytest
 
 from gateway.base.errors import InvalidRequestError
 from gateway.cli.imports.dump_url import Download, DownloadError, Events
-from tests.gateway.cli.imports.dump_server import FileServer, serve
+from tests.gateway.cli.imports.dump_server import FileServer, serving
 
 DATA = os.urandom(300_000)
 
 
 @pytest.fixture
 def files() -> Iterator[FileServer]:
-    served = FileServer(DATA)
-    server = serve(served)
-    yield served
-    server.shutdown()
-    server.server_close()
+    with serving(FileServer(DATA)) as served:
+        yield served
 
 
 class Heard:

@@ -20,7 +20,7 @@ from gateway.store.wiki import pages as store
 from gateway.wiki.dumps.sample import load_sample
 from gateway.wiki.local import LocalWiki
 from tests.gateway.cli.conftest import COMMAND, Run
-from tests.gateway.cli.imports.dump_server import FileServer, serve
+from tests.gateway.cli.imports.dump_server import FileServer, serving
 from tests.gateway.wiki.dumps.export import HEAD, TAIL, export, page
 from tests.waiting import PATIENCE, eventually
 
@@ -177,13 +177,8 @@ def test_one_import_at_a_time(
 
 @pytest.fixture
 def files() -> Iterator[FileServer]:
-    served = FileServer(export(*many(400)))
-    server = serve(served)
-    yield served
-    if served.hold is not None:
-        served.hold.set()
-    server.shutdown()
-    server.server_close()
+    with serving(FileServer(export(*many(400)))) as served:
+        yield served
 
 
 def test_a_download_is_imported_and_cleared_away(hearth: Run, tmp_path: Path, files: FileServer) -> None:
