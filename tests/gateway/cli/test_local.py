@@ -81,19 +81,24 @@ def test_doctor_shows_how_many_threads_are_best(hearth: Run, tmp_path: Path) -> 
     assert json.loads(hearth("doctor", "--json").stdout)["threads"] == json.loads(msgspec.json.encode([plan]))
 
 
-def test_doctor_estimates_a_question(hearth: Run, tmp_path: Path) -> None:
-    unknown = "the time for a question with hearth-demo is not known yet"
-    assert f"speed: {unknown}: it is measured when the model is first loaded\n" in hearth("doctor").stdout
+def demo_plan(plan: dict[int, int], speeds: dict[int, dict[int, float]]) -> ThreadPlan:
+    """A plan for the demo model on this machine."""
     path = bundled("models/demo/hearth-demo.gguf")
     status = path.stat()
-    plan = ThreadPlan(
+    return ThreadPlan(
         model="hearth-demo",
         file=(str(path), status.st_mtime_ns, status.st_size),
         cores=usable_cores(),
         measured_at=0.0,
-        plan={1: 1, 64: 2},
-        speeds={1: {1: 20.0}, 64: {1: 80.0, 2: 100.0}},
+        plan=plan,
+        speeds=speeds,
     )
+
+
+def test_doctor_estimates_a_question(hearth: Run, tmp_path: Path) -> None:
+    unknown = "the time for a question with hearth-demo is not known yet"
+    assert f"speed: {unknown}: it is measured when the model is first loaded\n" in hearth("doctor").stdout
+    plan = demo_plan({1: 1, 64: 2}, {1: {1: 20.0}, 64: {1: 80.0, 2: 100.0}})
     ThreadPlans(tmp_path / "data/threads").put(plan)
     assert (
         "speed: a question takes about 10 s with hearth-demo; its prompt may have up to 400 tokens "
@@ -125,19 +130,9 @@ def test_doctor_names_the_biggest_model_that_answers_in_time(
     tmp_path: Path, gigabytes: float, fitting: list[str], biggest: str | None
 ) -> None:
     """A model that reads this many gigabytes for each token answers in 18 s."""
-    path = bundled("models/demo/hearth-demo.gguf")
-    status = path.stat()
-    pace = 20.0 * gigabytes * GB / status.st_size
-    plan = ThreadPlan(
-        model="hearth-demo",
-        file=(str(path), status.st_mtime_ns, status.st_size),
-        cores=usable_cores(),
-        measured_at=0.0,
-        plan={1: 1, 64: 1},
-        speeds={1: {1: pace}, 64: {1: 5 * pace}},
-    )
+    pace = 20.0 * gigabytes * GB / bundled("models/demo/hearth-demo.gguf").stat().st_size
     settings = Settings(data_dir=tmp_path)
-    ThreadPlans(settings.thread_plan_dir).put(plan)
+    ThreadPlans(settings.thread_plan_dir).put(demo_plan({1: 1, 64: 1}, {1: {1: pace}, 64: {1: 5 * pace}}))
     found = check_question(settings, fitting)
     assert found is not None and found.biggest == biggest
     assert found.biggest_text is not None and (biggest or "no model") in found.biggest_text

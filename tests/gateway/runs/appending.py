@@ -54,20 +54,25 @@ def appender(file: Path) -> RunTool:
     return RunTool(Line, append, frozenset({"effect"}), repeatable=False)
 
 
-async def work(folder: Path, told: Connection) -> None:
-    """Run the tasks of the database, and answer truthfully whether a line was written; tell when all are done."""
-    database, file = Database(folder / "hearth.db"), folder / "lines"
-    database.open()
+def runs_of(database: Database, folder: Path, record: Recorder) -> Runs:
+    """Runs without a model, which append to the file."""
     parts = RunParts(
         database=database,
         inference=cast("Any", None),
         prompts=PromptSet([]),
         settings=TaskSettings(),
         served=cast("Any", None),
-        record=Recorder(LogSettings(), database, Metrics()),
-        tools=Toolbox([appender(file)]),
+        record=record,
+        tools=Toolbox([appender(folder / "lines")]),
     )
-    runs = Runs(parts)
+    return Runs(parts)
+
+
+async def work(folder: Path, told: Connection) -> None:
+    """Run the tasks of the database, and answer truthfully whether a line was written; tell when all are done."""
+    database, file = Database(folder / "hearth.db"), folder / "lines"
+    database.open()
+    runs = runs_of(database, folder, Recorder(LogSettings(), database, Metrics()))
     await runs.start(Supervision())
     told.send("runs")
     while True:
@@ -96,16 +101,7 @@ def main(folder: str, told: Connection) -> None:
 async def make_tasks(folder: Path, batch: int) -> None:
     """Twenty tasks whose steps append lines, and their runs, which no process works on yet."""
     with opened_database(folder / "hearth.db") as database:
-        parts = RunParts(
-            database=database,
-            inference=cast("Any", None),
-            prompts=PromptSet([]),
-            settings=TaskSettings(),
-            served=cast("Any", None),
-            record=cast("Any", None),
-            tools=Toolbox([appender(folder / "lines")]),
-        )
-        runs = Runs(parts)
+        runs = runs_of(database, folder, cast("Any", None))
         for number in range(TASKS):
             new = NewTask(
                 owner=OWNER,

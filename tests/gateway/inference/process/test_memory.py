@@ -15,6 +15,12 @@ from gateway.models.catalog import ResolvedModel
 MIB = 2**20
 
 
+def read_within(folder: Path, groups: str) -> Memory:
+    """What is read by a process in these control groups, which are mounted in the folder."""
+    (folder / "cgroup").write_text(groups)
+    return read_memory(proc=folder / "cgroup", mount=folder)
+
+
 def write_group(folder: Path, **files: object) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for name, content in files.items():
@@ -33,8 +39,6 @@ def test_without_control_groups_the_machine_decides(tmp_path: Path) -> None:
 
 
 def test_version_2_the_tightest_group_above_counts_without_page_cache(tmp_path: Path) -> None:
-    proc = tmp_path / "cgroup"
-    proc.write_text("0::/box/app\n")
     write_group(tmp_path / "box/app", memory__max="max", memory__current=5 * MIB)
     write_group(
         tmp_path / "box",
@@ -42,28 +46,24 @@ def test_version_2_the_tightest_group_above_counts_without_page_cache(tmp_path: 
         memory__current=40 * MIB,
         memory__stat=f"anon 1\ninactive_file {10 * MIB}\nfile 3",
     )
-    memory = read_memory(proc=proc, mount=tmp_path)
+    memory = read_within(tmp_path, "0::/box/app\n")
     assert memory == Memory(34 * MIB, 64 * MIB, str(tmp_path / "box"))
 
 
 def test_version_1_and_a_path_that_is_not_visible_in_the_container(tmp_path: Path) -> None:
-    proc = tmp_path / "cgroup"
-    proc.write_text("4:cpu,cpuacct:/x\n9:memory:/docker/0123/../x\n0::/\n")
     write_group(
         tmp_path / "memory",
         memory__limit_in_bytes=32 * MIB,
         memory__usage_in_bytes=30 * MIB,
         memory__stat=f"total_inactive_file {MIB}",
     )
-    memory = read_memory(proc=proc, mount=tmp_path)
+    memory = read_within(tmp_path, "4:cpu,cpuacct:/x\n9:memory:/docker/0123/../x\n0::/\n")
     assert memory == Memory(3 * MIB, 32 * MIB, str(tmp_path / "memory"))
 
 
 def test_version_1_without_limit_is_no_limit(tmp_path: Path) -> None:
-    proc = tmp_path / "cgroup"
-    proc.write_text("9:memory:/\n")
     write_group(tmp_path / "memory", memory__limit_in_bytes=2**63 - 4096, memory__usage_in_bytes=MIB)
-    assert read_memory(proc=proc, mount=tmp_path).source == "this machine"
+    assert read_within(tmp_path, "9:memory:/\n").source == "this machine"
 
 
 def test_a_model_that_does_not_fit_is_refused_with_numbers_and_remedy() -> None:
