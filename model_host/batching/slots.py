@@ -9,6 +9,7 @@ way to the model.
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -258,13 +259,11 @@ class SlotTable:
 
     def check(self) -> None:
         """Raise AssertionError when the bookkeeping contradicts itself."""
-        counted: dict[int, int] = {}
         for slot in self._slots:
             assert len(slot.cells) == len(slot.tokens), f"slot {slot.id}: cells and tokens differ"
             assert slot.shared <= len(slot.tokens), f"slot {slot.id}: shared beyond its end"
-            for cell in slot.cells:
-                counted[cell] = counted.get(cell, 0) + 1
             assert self._memory.length(slot.id) == len(slot.tokens), f"slot {slot.id}: the model disagrees"
+        counted = Counter(cell for slot in self._slots for cell in slot.cells)
         assert counted == self._references, "cell references do not add up"
         assert self.used <= self.size, "more cells used than there are"
 

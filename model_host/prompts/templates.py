@@ -91,7 +91,6 @@ class PromptBuilder:
         self._skeletons: OrderedDict[bytes, list[Segment]] = OrderedDict()
         # Without tools; some templates iterate over them without a check.
         self._no_tools: dict[str, Any] = {"tools": None}
-        self._own_form: ToolForm | None = None
         self._writes_calls = False  # the template shows tools, but leaves calls to the messages' text
         self._own_form = self._find_form()
         self.form = self._own_form or GENERIC_FORM
