@@ -72,10 +72,7 @@ class GenerationRecorder:
         end = Finished(
             id=self._call.id,
             reason=reason,
-            prompt_tokens=self._begun.get("prompt_tokens", 0),
-            cached_tokens=self._begun.get("cached_tokens", 0),
-            completion_tokens=self._begun.get("completion_tokens", 0),
-            queue_seconds=self._begun.get("queue_seconds", 0.0),
+            **self._begun,
             prefill_seconds=first - (self._started or first),
             decode_seconds=now - first,
             seed=self._call.sampling.seed or 0,

@@ -2,7 +2,7 @@
 
 A line is one JSON object in UTF-8 of at most :data:`MAX_LINE_BYTES`, newline included. Requests go to the host's stdin
 and carry ``"op"``; events come from its stdout and carry ``"event"``. Each request has an ``id``, chosen by its sender,
-and gets exactly one terminal event (:data:`TERMINAL`), whatever happens.
+and gets exactly one terminal event (:data:`Terminal`), whatever happens.
 """
 
 from __future__ import annotations
@@ -143,17 +143,17 @@ class ToolDelta(EventBase, frozen=True, tag="tool_delta"):
 
 
 class Finished(EventBase, frozen=True, kw_only=True):
-    """Terminal event of a generation."""
+    """Terminal event of a generation; one that did not begin has only zeros."""
 
     id: str
     reason: FinishReason
-    prompt_tokens: int
-    cached_tokens: int
-    completion_tokens: int
-    queue_seconds: float
-    prefill_seconds: float
-    decode_seconds: float
-    seed: int
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    completion_tokens: int = 0
+    queue_seconds: float = 0.0
+    prefill_seconds: float = 0.0
+    decode_seconds: float = 0.0
+    seed: int = 0
     stop_string: str | None = None
 
 
@@ -217,7 +217,6 @@ class Closing(EventBase, frozen=True):
 Terminal = (
     Finished | Failed | Counted | Detokenized | Embedded | Cancelled | Forgotten | Stats | Pong | Closing
 )
-TERMINAL = (Finished, Failed, Counted, Detokenized, Embedded, Cancelled, Forgotten, Stats, Pong, Closing)
 Event = Loading | Ready | Queued | Started | Prefill | PromptLogprobs | Delta | Thought | ToolDelta | Terminal
 
 # Events of requests for work; control requests get the others.

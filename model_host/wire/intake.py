@@ -95,7 +95,7 @@ class Intake(Generic[Work]):
                 result = protocol.Failed(
                     ticket.request.id, "internal", f"{type(error).__name__}: {error}"[:500]
                 )
-            if isinstance(result, protocol.TERMINAL):
+            if isinstance(result, protocol.Terminal):
                 self._output.finish(ticket.request.id, result)
             else:
                 with self._wake:
@@ -182,17 +182,8 @@ def _cancelled(ticket: Ticket) -> protocol.Event:
     """The end of a request that was cancelled before it was prepared."""
     if not isinstance(ticket.request, protocol.Generate):
         return protocol.Failed(ticket.request.id, "cancelled", "the request was cancelled")
-    return protocol.Finished(
-        id=ticket.request.id,
-        reason="cancelled",
-        prompt_tokens=0,
-        cached_tokens=0,
-        completion_tokens=0,
-        queue_seconds=round(time.monotonic() - ticket.arrived, 6),
-        prefill_seconds=0.0,
-        decode_seconds=0.0,
-        seed=0,
-    )
+    waited = round(time.monotonic() - ticket.arrived, 6)
+    return protocol.Finished(id=ticket.request.id, reason="cancelled", queue_seconds=waited)
 
 
 def _lines(descriptor: int) -> Iterator[bytes | None]:

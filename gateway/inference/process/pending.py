@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 
 from gateway.base.errors import HearthError
-from model_host.protocol import TERMINAL, RequestEvent
+from model_host.protocol import RequestEvent, Terminal
 
 
 class OpenRequest:
@@ -69,7 +69,7 @@ class OpenRequests:
         request = self._open.get(event.id or "")
         if request is None:
             return False
-        if isinstance(event, TERMINAL):
+        if isinstance(event, Terminal):
             del self._open[request.id]
             request.end()
         request.push(event)

@@ -93,9 +93,6 @@ class ScriptedInference:
             prompt_tokens=prompt,
             cached_tokens=2,
             completion_tokens=len(pieces),
-            queue_seconds=0.0,
-            prefill_seconds=0.0,
-            decode_seconds=0.0,
             seed=call.sampling.seed or 7,
         )
 

@@ -245,7 +245,6 @@ class FakeHost:
                 prompt_tokens=400 if timed else 3,
                 cached_tokens=0 if timed else 1,
                 completion_tokens=81 if timed else sent,
-                queue_seconds=0.0,
                 prefill_seconds=4.2 if timed else 0.0,
                 decode_seconds=9.0 if timed else 0.0,
                 seed=1,

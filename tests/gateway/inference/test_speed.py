@@ -24,7 +24,7 @@ READ, WRITTEN = Rate(effort(400), 4.2), Rate(effort(80, 400), 9.0)
 def finished(prompt: int, cached: int, written: int, reading: float, writing: float) -> Finished:
     return Finished(
         id="x", reason="stop", prompt_tokens=prompt, cached_tokens=cached, completion_tokens=written,
-        queue_seconds=0.0, prefill_seconds=reading, decode_seconds=writing, seed=1,
+        prefill_seconds=reading, decode_seconds=writing,
     )  # fmt: skip
 
 

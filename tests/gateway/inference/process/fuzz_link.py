@@ -24,7 +24,7 @@ from gateway.inference.process.link import HostLink
 from gateway.inference.process.process import HostProcess
 from gateway.models.catalog import ResolvedModel
 from model_host import protocol
-from model_host.protocol import TERMINAL, Event, ProtocolError
+from model_host.protocol import Event, ProtocolError, Terminal
 from tests.model_host.mutation import Fields, line_of
 from tests.waiting import PATIENCE
 
@@ -178,7 +178,7 @@ class Fuzz:
         except ProtocolError:
             self.counts["malformed"] += 1
         else:
-            self.counts["terminal" if isinstance(event, TERMINAL) else "other events"] += 1
+            self.counts["terminal" if isinstance(event, Terminal) else "other events"] += 1
         return line
 
 
