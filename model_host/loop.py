@@ -105,7 +105,7 @@ class BatchLoop:
             else:
                 scheduler.add(sequence)
         for sequence in [*scheduler.waiting, *scheduler.running]:
-            if self._cancelled(sequence):
+            if self._output.gone(sequence.id):
                 self._finish(sequence, "cancelled")
         while self._intake.stats_asked:
             request_id = self._intake.stats_asked.popleft()
@@ -183,7 +183,7 @@ class BatchLoop:
             # Requests and cancellations that came before `arm` could not abort this batch.
             if self.yielding and any(work.lane != "background" for work in self._intake.ready()):
                 return "aborted", {}
-            if self._intake.closing is not None or any(self._cancelled(feed.sequence) for feed in feeds):
+            if self._intake.closing is not None or any(self._output.gone(feed.sequence.id) for feed in feeds):
                 return "aborted", {}
             spans, adapter = [feed.span() for feed in feeds], feeds[0].sequence.adapter
             result, rows = self._model.decode(spans, adapter)
@@ -379,7 +379,3 @@ class BatchLoop:
             snapshots_saved=snapshots.saved if snapshots is not None else 0,
             snapshots_restored=snapshots.restored if snapshots is not None else 0,
         )
-
-    def _cancelled(self, sequence: SequenceState) -> bool:
-        ticket = self._output.ticket(sequence.id)
-        return ticket is None or ticket.cancelled

@@ -55,7 +55,7 @@ class EmbedLoop:
         for job in self._intake.take(wait=not self._queue.jobs):
             self._queue.add(job)
         for job in list(self._queue.jobs):
-            if self._gone(job):
+            if self._output.gone(job.id):
                 self._end(job, protocol.Failed(job.id, "cancelled", "the request was cancelled"))
         while self._intake.stats_asked:
             request_id = self._intake.stats_asked.popleft()
@@ -87,7 +87,7 @@ class EmbedLoop:
         self._model.arm()
         self.computing = frozenset(piece.job.id for piece in pieces)
         try:
-            if self._intake.closing is not None or any(self._gone(piece.job) for piece in pieces):
+            if self._intake.closing is not None or any(self._output.gone(piece.job.id) for piece in pieces):
                 return None  # cancelled since the intake was read
             vectors = self._model.run(pieces)
         except Exception as error:
@@ -99,10 +99,6 @@ class EmbedLoop:
         if vectors is not None:
             self.meter.count(sum(len(piece.tokens) for piece in pieces), 0, time.monotonic() - started)
         return vectors
-
-    def _gone(self, job: Job) -> bool:
-        ticket = self._output.ticket(job.id)
-        return ticket is None or ticket.cancelled
 
     def _end(self, job: Job, event: protocol.Event) -> None:
         self._queue.remove(job)

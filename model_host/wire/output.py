@@ -47,6 +47,11 @@ class Output:
     def ticket(self, request_id: str) -> Ticket | None:
         return self._open.get(request_id)
 
+    def gone(self, request_id: str) -> bool:
+        """Whether the request has ended, or is to end."""
+        ticket = self._open.get(request_id)
+        return ticket is None or ticket.cancelled
+
     def mark_forgotten(self, owner: str) -> None:
         with self._table_lock:
             for ticket in self._open.values():
