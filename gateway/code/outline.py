@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 import apsw
 from msgspec import Struct
 
+from gateway.code.languages.facts import shortened
 from gateway.code.parts import is_test
 from gateway.code.queries import search
 from gateway.store.code import graph
@@ -144,12 +145,8 @@ def rendered(chosen: list[Place], owners: Mapping[int, Place]) -> str:
         owner = owners.get(place.id)
         if owner is not None:
             lines.setdefault(owner.line, f"  {owner.line}: {owner.signature}")
-        lines[place.line] = f"{'  ' * (2 if owner else 1)}{place.line}: {_short(place.signature)}"
+        lines[place.line] = f"{'  ' * (2 if owner else 1)}{place.line}: {shortened(place.signature, _WIDTH)}"
     return "\n".join(
         "\n".join([f"{path}:", *(text for _, text in sorted(lines.items()))])
         for path, lines in by_file.items()
     )
-
-
-def _short(signature: str) -> str:
-    return signature if len(signature) <= _WIDTH else f"{signature[: _WIDTH - 1]}…"

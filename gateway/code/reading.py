@@ -12,7 +12,7 @@ from typing import NamedTuple
 from gateway.base.redact import MARK, take_secrets
 from gateway.base.structs import view
 from gateway.code.languages.extractor import SIGNATURE
-from gateway.code.languages.facts import DECODER, ENCODER, VERSION, FileFacts, last_part, variables
+from gateway.code.languages.facts import DECODER, ENCODER, VERSION, FileFacts, last_part, shortened, variables
 from gateway.code.languages.parse import is_code, parse
 from gateway.code.parts import code_parts, document_parts
 from gateway.code.resolving.view import module_name
@@ -125,7 +125,7 @@ def definition_rows(module: str, facts: FileFacts, lines: Sequence[str]) -> list
                 kind="type" if _NAMES_TYPE.match(text) else "variable",
                 line=line,
                 end_line=line,
-                signature=text if len(text) <= SIGNATURE else f"{text[: SIGNATURE - 1]}…",
+                signature=shortened(text, SIGNATURE),
                 doc="",
             )
         )

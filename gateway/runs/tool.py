@@ -88,15 +88,15 @@ class RunTool:
 
     def digest(self, given: dict[str, Any]) -> str:
         """Hash that an approval binds to: of the tool, its description and schema, and the exact arguments."""
-        return _hash([self.name, self.described, given])
+        return hash_of([self.name, self.described, given])
 
     @property
     def described(self) -> str:
         """A hash that changes with the description or the schema."""
-        return self.version or _hash([self.description, self.schema])
+        return self.version or hash_of([self.description, self.schema])
 
 
-def _hash(value: object) -> str:
+def hash_of(value: object) -> str:
     return blake2b(msgspec.json.encode(value, order="sorted"), digest_size=16).hexdigest()
 
 

@@ -12,15 +12,12 @@ from msgspec import Struct
 
 from gateway.api.parsing.fields import convert
 from gateway.api.services import ApiRequest
+from gateway.store.rows import as_json
 
 MISSING = "MCP needs the extra hearth[mcp]; install it with: python -m pip install 'mcp>=2.3,<3'"
 
 # Tells the client's user what is being done.
 Progress = Callable[[str], Awaitable[None]]
-
-
-def as_json(result: Any) -> str:
-    return msgspec.json.encode(result).decode()
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from gateway.cli.common.options import LocalOptions, json_option, with_local
 from gateway.cli.common.text import say
 from gateway.cli.context.choice import opened_project, project_meant
 from gateway.code import queries
+from gateway.code.languages.facts import shortened
 from gateway.code.outline import Outline, outline
 from gateway.code.source import lines_of
 from gateway.store.code.graph import CodeUse, Place
@@ -128,11 +129,7 @@ def _caller(use: CodeUse, *, with_target: bool) -> str:
 def _use(use: CodeUse, name: str, root: Path) -> str:
     line = next(iter(lines_of(root, use.path, use.line, use.line)), "").strip()
     how = f"  [{use.origin} {use.confidence:.2f}]" if use.origin and use.confidence else ""
-    return f"  {use.path}:{use.line}  {name}  {_short(line)}{how}"
-
-
-def _short(line: str) -> str:
-    return line if len(line) <= _WIDTH else f"{line[: _WIDTH - 1]}…"
+    return f"  {use.path}:{use.line}  {name}  {shortened(line, _WIDTH)}{how}"
 
 
 def _target(use: CodeUse) -> str:
@@ -197,7 +194,8 @@ def search(
             found = isinstance(hit, _Found)
             lines = hit.text.splitlines() if found else lines_of(root, hit.path, hit.line, hit.end_line)
             text = next((line.strip() for line in lines if any(map(str.isalnum, line))), "")
-            say(f"{hit.path}:{hit.line}  {_short(text)}" if hit.line else f"{hit.path}  {_short(text)}")
+            text = shortened(text, _WIDTH)
+            say(f"{hit.path}:{hit.line}  {text}" if hit.line else f"{hit.path}  {text}")
         if not answer:
             say("nothing found", err=True)
 

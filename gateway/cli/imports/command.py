@@ -19,7 +19,7 @@ from gateway.cli.imports.chats import PARTS, foreign
 from gateway.cli.imports.documents import CHAT, documents
 from gateway.store.db import Database
 from gateway.store.memory.conversations import PolicyName
-from gateway.store.transfer.check import checked
+from gateway.store.transfer.check import Content, checked
 from gateway.store.transfer.rows import (
     VERSION,
     Archive,
@@ -28,13 +28,10 @@ from gateway.store.transfer.rows import (
     Header,
     Line,
     Numbers,
-    TaskRow,
     write_archive,
     write_assistant,
     write_row,
 )
-
-_Content = Archive | AssistantRow | FactRow | TaskRow
 
 
 @click.command(name="import")
@@ -82,7 +79,7 @@ def _at(where: str) -> Iterator[None]:
         raise InvalidRequestError(f"{where}: {error.message}") from None
 
 
-def _store(database: Database, line: _Content, owner: str | None, numbers: Numbers) -> bool:
+def _store(database: Database, line: Content, owner: str | None, numbers: Numbers) -> bool:
     """Store a row; return False if it exists already."""
     if isinstance(line, Archive):
         return database.write_sync(lambda c: write_archive(c, line, owner, numbers))
@@ -91,7 +88,7 @@ def _store(database: Database, line: _Content, owner: str | None, numbers: Numbe
     return database.write_sync(lambda c: write_row(c, line, owner, numbers))
 
 
-def _redactions(line: _Content) -> int:
+def _redactions(line: Content) -> int:
     """Count the secrets that were removed from its rows, here or before the export."""
     if isinstance(line, Archive):
         return line.conversation.redactions + sum(message.redactions for message in line.messages)
@@ -100,7 +97,7 @@ def _redactions(line: _Content) -> int:
     return line.fact.redactions if isinstance(line, FactRow) else line.task.redactions
 
 
-def _content(source: Path, policy: PolicyName, left_out: Counter[str]) -> Iterator[tuple[str, _Content]]:
+def _content(source: Path, policy: PolicyName, left_out: Counter[str]) -> Iterator[tuple[str, Content]]:
     """Yield the source's rows with their positions. Raises InvalidRequestError with position and problem."""
     for where, line in _lines(source, policy, left_out):
         with _at(where):
@@ -108,7 +105,7 @@ def _content(source: Path, policy: PolicyName, left_out: Counter[str]) -> Iterat
         yield where, line
 
 
-def _lines(source: Path, policy: PolicyName, left_out: Counter[str]) -> Iterator[tuple[str, _Content]]:
+def _lines(source: Path, policy: PolicyName, left_out: Counter[str]) -> Iterator[tuple[str, Content]]:
     """Recognize the format of the source and yield its rows with their positions."""
     if source.is_dir() or source.name == CHAT:
         folder = source if source.is_dir() else source.parent
@@ -122,7 +119,7 @@ def _lines(source: Path, policy: PolicyName, left_out: Counter[str]) -> Iterator
     yield from foreign(source, policy, left_out)
 
 
-def _own(first: bytes, rest: Iterator[bytes]) -> Iterator[tuple[str, _Content]]:
+def _own(first: bytes, rest: Iterator[bytes]) -> Iterator[tuple[str, Content]]:
     decoder = msgspec.json.Decoder(Line)
     for number, raw in enumerate(chain([first], rest), 1):
         if not raw.strip():

@@ -19,6 +19,7 @@ from gateway.code.languages.facts import (
     Param,
     SiteKind,
     roots_of,
+    shortened,
     taken_functions,
 )
 
@@ -124,7 +125,7 @@ class Extractor:
                 scope,
                 node.start_point.row + 1,
                 node.end_point.row + 1,
-                shown if len(shown) <= SIGNATURE else f"{shown[: SIGNATURE - 1]}…",
+                shortened(shown, SIGNATURE),
             )
         )
         return index

@@ -67,6 +67,11 @@ def last_part(name: str) -> str:
     return name if name.endswith(("]", '"', "'")) else name.rpartition(".")[2]
 
 
+def shortened(text: str, most: int) -> str:
+    """A text of at most so many characters."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
 class CodeSite(Struct, array_like=True):
     """A place that names something: ``callee`` is the expression, ``receiver`` the text before the last name."""
 

@@ -13,7 +13,6 @@ import os
 import signal
 import sys
 import time
-from hashlib import blake2b
 from typing import Any
 
 import msgspec
@@ -21,7 +20,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from gateway.base.errors import ConfigurationError, DeadlineError, HearthError
 from gateway.config.settings import McpServer
-from gateway.runs.tool import Calling, RunTool, ToolOutput
+from gateway.runs.tool import Calling, RunTool, ToolOutput, hash_of
 
 MISSING = "MCP servers need the extra hearth[mcp]; install it with: python -m pip install 'mcp>=2.3,<3'"
 _FRESH_SECONDS = 60.0  # how long a list of tools is used
@@ -41,7 +40,7 @@ class Described(Struct, frozen=True):
 
     @property
     def version(self) -> str:
-        return blake2b(msgspec.json.encode(self, order="sorted"), digest_size=16).hexdigest()
+        return hash_of(self)
 
 
 class Wanted(Struct, frozen=True, kw_only=True):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any
 
@@ -14,8 +14,7 @@ from psycopg.adapt import Dumper, Loader
 
 from gateway.base.errors import InvalidRequestError
 from gateway.store.postgres.dialect import translated
-
-Values = Sequence[Any] | Mapping[str, Any]
+from gateway.store.rows import Values
 
 _INSERT = re.compile(r"INSERT INTO (\w+) \(([^)]*)\) VALUES")
 # A gateway whose machine is gone loses its lock after a minute, not after hours.
