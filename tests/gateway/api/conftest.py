@@ -26,6 +26,7 @@ from gateway.server.app import create_app
 from gateway.server.serve import GatewayServer, listening_socket
 from gateway.store.keys import Role, create_key
 from tests.gateway.api.scripted import ScriptedInference
+from tests.writing import write_files
 
 Client = httpx2.AsyncClient
 
@@ -150,8 +151,4 @@ SHOP = {
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     """The folder of a project."""
-    folder = tmp_path / "shop"
-    for path, text in SHOP.items():
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_text(text)
-    return folder
+    return write_files(tmp_path / "shop", SHOP)

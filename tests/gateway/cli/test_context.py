@@ -16,6 +16,7 @@ from gateway.cli.common.exits import EXIT_INTERRUPTED
 from gateway.cli.common.runfile import running
 from tests.gateway.cli.conftest import COMMAND, Run, run_command
 from tests.waiting import eventually
+from tests.writing import write_files
 
 FILES = {
     "shop/__init__.py": "",
@@ -43,11 +44,7 @@ class Admin(AuthService):
 
 @pytest.fixture
 def shop(tmp_path: Path) -> Path:
-    root = tmp_path / "shop-project"
-    for path, text in FILES.items():
-        (root / path).parent.mkdir(parents=True, exist_ok=True)
-        (root / path).write_text(text)
-    return root
+    return write_files(tmp_path / "shop-project", FILES)
 
 
 def test_a_project_from_its_registration_to_its_removal(hearth: Run, shop: Path) -> None:
@@ -156,9 +153,7 @@ def test_variables_types_and_public_names_are_found_as_users_write_them(hearth: 
         "export const slice = made()\nexport const no = () => 0\n",
         "web/index.ts": "import type { Basket } from './slice'\nexport { slice } from './slice'\nslice()\n",
     }
-    for path, text in files.items():
-        (shop / path).parent.mkdir(exist_ok=True)
-        (shop / path).write_text(text)
+    write_files(shop, files)
     hearth("context", "add", str(shop))
 
     def ask(*arguments: str) -> str:

@@ -14,6 +14,7 @@ from gateway.code.pages import project_pages
 from gateway.store.code.projects import CodeProject, add_project, project_of
 from gateway.store.db import Database
 from gateway.wiki.source import KnownAnswer
+from tests.writing import write_files
 
 Ask = Callable[[str], Awaitable[KnownAnswer]]
 
@@ -26,10 +27,7 @@ class Indexable:
         self.id = database.write_sync(lambda c: add_project(c, str(root), root.name, [], docs=False)).id
 
     def write(self, files: dict[str, str | bytes]) -> None:
-        for path, text in files.items():
-            file = self.root / path
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(text if isinstance(text, bytes) else text.encode())
+        write_files(self.root, files)
 
     def index(self) -> Indexed:
         return ProjectIndexer(self.database, self.row).run()

@@ -10,6 +10,7 @@ import pytest
 from gateway.base.errors import InvalidRequestError
 from gateway.code.source import lines_of
 from gateway.code.walk import unsuitable, walk
+from tests.writing import write_files
 
 
 def found(root: Path, *excludes: str, docs: bool = False) -> list[str]:
@@ -17,9 +18,7 @@ def found(root: Path, *excludes: str, docs: bool = False) -> list[str]:
 
 
 def put(root: Path, *paths: str, text: str = "x = 1\n") -> None:
-    for path in paths:
-        (root / path).parent.mkdir(parents=True, exist_ok=True)
-        (root / path).write_text(text)
+    write_files(root, dict.fromkeys(paths, text))
 
 
 def test_folders_and_suffixes_of_builds_and_binaries_are_left_out(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from gateway.runs.planning.known import known_in
 from gateway.runs.reading import NO_ANSWER, checked_reading
 from gateway.store.code.projects import add_project
 from gateway.store.db import Database
+from tests.writing import write_files
 
 RULES = """# House rules
 
@@ -58,9 +59,8 @@ def test_a_small_model_says_what_the_file_says(question: str, written: str, said
     ],
 )
 def test_a_document_is_named_by_its_words(tmp_path: Path, text: str, files: dict[str, str]) -> None:
-    for path in ("docs/house_rules.md", "docs/notes.md", "old/notes.md", "README.md", "rules.py"):
-        (tmp_path / "p" / path).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / "p" / path).write_text("# A\n\nText.\n")
+    paths = ("docs/house_rules.md", "docs/notes.md", "old/notes.md", "README.md", "rules.py")
+    write_files(tmp_path / "p", dict.fromkeys(paths, "# A\n\nText.\n"))
     database = Database(tmp_path / "hearth.db")
     database.open()
     project = database.write_sync(lambda c: add_project(c, str(tmp_path / "p"), "p", [], docs=True))

@@ -13,6 +13,7 @@ from tests.end_to_end.server import Server
 from tests.gateway.api.conftest import SHOP
 from tests.gateway.web.browser import Browser
 from tests.waiting import eventually
+from tests.writing import write_files
 
 # The checksum of `dist/cytoscape.esm.min.mjs` 3.34.4.
 CYTOSCAPE = "0d7e373a706f0f01d6fb7a6ccf04988c01307cee1c2f9bcc7b068e9f6b431e3f"
@@ -26,10 +27,7 @@ def run(*arguments: str) -> str:
 
 @pytest.fixture(scope="module")
 def project(served: Server, tmp_path_factory: pytest.TempPathFactory) -> str:
-    folder = tmp_path_factory.mktemp("graph") / "shop"
-    for path, text in SHOP.items():
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_text(text)
+    folder = write_files(tmp_path_factory.mktemp("graph") / "shop", SHOP)
     run("add", str(folder), "--data-dir", str(served.data_dir))
     return "shop"
 

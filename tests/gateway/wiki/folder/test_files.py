@@ -7,13 +7,11 @@ from pathlib import Path
 import pytest
 
 from gateway.wiki.folder.files import page_files, read_text, unnumbered
+from tests.writing import write_files
 
 
 def write(folder: Path, **files: str) -> None:
-    for name, text in files.items():
-        path = folder / name.replace("__", "/").replace("_", ".")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
+    write_files(folder, {name.replace("__", "/").replace("_", "."): text for name, text in files.items()})
 
 
 def titles(folder: Path, language: str = "en") -> dict[str, str]:
