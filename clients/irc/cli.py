@@ -77,8 +77,9 @@ async def _check(config: Config) -> int:
         remedy = "; start it, or correct gateway.url" if error.code == "unreachable" else ""
         click.echo(clean(f"hearth-irc: the gateway {config.gateway.url}: {error}{remedy}"), err=True)
         return EXIT_CONFIGURATION if error.status in _WRONG_KEY else EXIT_TEMPORARY
-    channels = sum(len(network.channels) for network in config.networks)
-    click.echo(f"{len(config.networks)} networks, {channels} channels, and the gateway is ready")
+    counts = {"network": len(config.networks), "channel": sum(len(each.channels) for each in config.networks)}
+    known = ", ".join(f"{count} {name}{'' if count == 1 else 's'}" for name, count in counts.items())
+    click.echo(f"{known}, and the gateway is ready")
     return 0
 
 

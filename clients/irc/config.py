@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import re
 import tomllib
 from collections import Counter
 from collections.abc import Iterator
@@ -23,6 +24,25 @@ RememberedLines = Literal["addressed", "all", "off"]
 
 _MOST_BYTES = 1024 * 1024
 _MOST_SECRET_BYTES = 64 * 1024
+# msgspec's messages.
+_NAMED = re.compile(r"Object (missing required|contains unknown) field `(.*)`$", re.DOTALL)
+_ENUM = re.compile(r"Invalid enum value (.*)", re.DOTALL)
+_WRONG = re.compile(r"Expected `([^`]+)`(?: (of length )?([<>]=?) (\S+))?(?:, got `([^`]+)`)?")
+_NOUNS = {
+    "int": "a whole number", "float": "a number", "str": "a text", "bool": "true or false", "null": "absent",
+    "array": "a list", "object": "a table",
+}  # fmt: skip
+# Fields with a pattern.
+_FORMS = {
+    "account": "a name without blanks",
+    "key": "a text without blanks and commas that does not begin with a colon",
+    "name": "1 to 32 of the characters a-z, 0-9 and -",
+    "password": "one line",
+    "regain": "a nick and a message, such as `NickServ REGAIN {nick}`",
+    "url": "an address such as http://127.0.0.1:8420",
+    "username": "1 to 10 of the characters A-Z, a-z, 0-9, _ and -",
+}
+_LIMITS = {">=": "at least", "<=": "at most", ">": "more than", "<": "less than"}
 
 
 class ConfigError(Exception):
@@ -154,12 +174,31 @@ def parse(tables: object) -> Config:
     try:
         config = msgspec.convert(tables, Config, dec_hook=_path)
     except msgspec.ValidationError as error:
-        text, _, path = str(error).partition(" - at `$.")
-        text += _choices(path.rstrip("`").rpartition(".")[2]) if "enum" in text else ""
-        raise ConfigError(f"{path.rstrip('`')}: {text}" if path else text) from None
+        raise ConfigError(_plain(str(error))) from None
     if problems := "; ".join(_contradictions(config)):
         raise ConfigError(problems)
     return config
+
+
+def _plain(problem: str) -> str:
+    """Put msgspec's message into plain words, with the field's path in front."""
+    text, _, path = problem.partition(" - at `$")
+    path = path.strip(".`")
+    if named := _NAMED.match(text):
+        path = f"{path}.{named[2]}" if path else named[2]
+        text = "is missing" if named[1] == "missing required" else "there is no such setting"
+    elif match := _ENUM.match(text):
+        text = f"must be {_choices(path.rpartition('.')[2])}, not {match[1]}"
+    elif wrong := _WRONG.fullmatch(text):
+        kinds, length, sign, limit, given = wrong.groups()
+        text = "must be " + " or ".join(_NOUNS.get(each, each) for each in kinds.split(" | "))
+        text += f" of {_LIMITS[sign]} {limit}" if sign else ""
+        unit = "character" if kinds == "str" else "element"
+        text += f" {unit}{'' if limit == '1' else 's'}" if length else ""
+        text += f", not {'a fraction' if given == 'float' else _NOUNS.get(given, given)}" if given else ""
+    elif "matching regex" in text:
+        text = f"must be {_FORMS[path.rpartition('.')[2]]}"
+    return f"{path}: {text}" if path else text
 
 
 def _choices(field: str) -> str:
@@ -169,7 +208,7 @@ def _choices(field: str) -> str:
         each for kind in types for each in get_args(kind)
     ]  # values, or again types that have some
     values = [value for each in alternatives for value in get_args(each) or (each,)]
-    return "; use " + " or ".join(f"`{value}`" for value in values)
+    return " or ".join(f"`{value}`" for value in values)
 
 
 def secret(text: str, file: Path | None) -> str:

@@ -48,8 +48,9 @@ def _plain(wrong: re.Match[str]) -> str:
     kinds, length, sign, limit, given = wrong.groups()
     text = "must be " + " or ".join(_NOUNS.get(each, f"`{each}`") for each in kinds.split(" | "))
     if sign:
-        unit = "" if not length else " characters" if kinds == "str" else " elements"
-        text += f" of {_LIMITS[sign]} {limit}{unit}"
+        unit = "character" if kinds == "str" else "element"
+        text += f" of {_LIMITS[sign]} {limit}"
+        text += f" {unit}{'' if limit == '1' else 's'}" if length else ""
     return text + (f", not {_NOUNS.get(given, given)}" if given else "")
 
 

@@ -18,6 +18,7 @@ import structlog
 
 from clients.irc.cli import _log_to_stderr
 from clients.irc.config import (
+    _FORMS,
     BotConfig,
     ChannelConfig,
     Config,
@@ -53,10 +54,12 @@ def hearth_irc(*arguments: str, **environment: str) -> subprocess.CompletedProce
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"networks": []}, "networks: "),
-        ({"netwroks": []}, "netwroks"),
-        ({"networks": [NETWORK | {"port": 70000}]}, "networks[0].port"),
-        ({"networks": [NETWORK | {"color": 1}]}, "networks[0]: Object contains unknown field `color`"),
+        ({"networks": []}, "networks: must be a list of at least 1 element"),
+        ({"netwroks": []}, "netwroks: there is no such setting"),
+        ({"networks": [{"name": "test"}]}, "networks[0].host: is missing"),
+        ({"networks": [NETWORK | {"port": 70000}]}, "networks[0].port: must be a whole number of at most 65535"),
+        ({"networks": [NETWORK | {"burst": 1.5}]}, "networks[0].burst: must be a whole number, not a fraction"),
+        ({"networks": [NETWORK | {"color": 1}]}, "networks[0].color: there is no such setting"),
         ({"networks": [NETWORK, NETWORK]}, "2 of the name `test`"),
         ({"networks": [NETWORK | {"channels": [{"name": "test"}]}]}, "`test` is not a channel"),
         ({"networks": [NETWORK | {"channels": [{"name": "#a"}, {"name": "#A"}]}]}, "is there 2 times"),
@@ -71,23 +74,31 @@ def hearth_irc(*arguments: str, **environment: str) -> subprocess.CompletedProce
         ({"networks": [NETWORK | {"sasl": {"mechanism": "EXTERNAL"}}]}, "EXTERNAL needs"),
         ({"networks": [NETWORK | {"client_key": "/none"}]}, "needs `client_certificate`"),
         ({"networks": [NETWORK | {"tls_ca_file": "/none/at/all"}]}, "there is no file /none/at/all"),
-        ({"networks": [NETWORK | {"regain": "NickServ"}]}, "networks[0].regain"),
+        ({"networks": [NETWORK | {"regain": "NickServ"}]}, "networks[0].regain: must be a nick and a message"),
         ({"networks": [NETWORK | {"password": "a", "password_file": "/dev/null"}]}, "password"),
-        ({"gateway": {"url": "127.0.0.1:8420"}}, "gateway.url"),
+        ({"gateway": {"url": "127.0.0.1:8420"}}, "gateway.url: must be an address such as http://127.0.0.1:8420"),
         ({"gateway": {"key_file": 7}}, "gateway.key_file"),
         (
             {"networks": [NETWORK | {"private": "no"}]},
-            "Invalid enum value 'no'; use `wiki` or `chat` or `off`",
+            "networks[0].private: must be `wiki` or `chat` or `off`, not 'no'",
         ),
-        ({"networks": [NETWORK | {"channels": [{"name": "#a", "mode": "x"}]}]}, "use `wiki` or `chat`"),
+        (
+            {"networks": [NETWORK | {"channels": [{"name": "#a", "mode": "x"}]}]},
+            "mode: must be `wiki` or `chat`, not 'x'",
+        ),
         ({"replies": {"lines": 0}}, "replies.lines"),
         ({"limits": {"user_seconds": -1}}, "limits.user_seconds"),
     ],
-)
+)  # fmt: skip
 def test_a_wrong_configuration_names_the_field(change: dict[str, Any], words: str) -> None:
     with pytest.raises(ConfigError) as error:
         parse({"networks": [NETWORK]} | change)
     assert words in str(error.value)
+
+
+def test_every_pattern_is_explained() -> None:
+    text = (ROOT / "clients" / "irc" / "config.py").read_text()
+    assert set(re.findall(r"(\w+): Annotated\[.*pattern=", text)) == set(_FORMS)
 
 
 def test_the_example_shows_every_setting() -> None:
@@ -118,7 +129,7 @@ async def test_check_tells_what_is_wrong(server: LiveServer, tmp_path: Path) -> 
         return await asyncio.to_thread(hearth_irc, "--config", str(file), "--check", **environment)
 
     good = await check(write(tmp_path / "good.toml", server.url, 6667, tmp_path / "state"))
-    assert (good.returncode, good.stdout) == (0, "1 networks, 1 channels, and the gateway is ready\n"), (
+    assert (good.returncode, good.stdout) == (0, "1 network, 1 channel, and the gateway is ready\n"), (
         good.stderr
     )
     nowhere = await check(
@@ -136,7 +147,7 @@ def test_what_others_wrote_cannot_drive_the_terminal(
     file = tmp_path / "bot.toml"
     file.write_text('[[networks]]\nname = "a"\nhost = "h"\n"\\u009Bnone" = 1\n')
     done = hearth_irc("--config", str(file))
-    assert done.returncode == 78 and "unknown field `none`" in done.stderr
+    assert done.returncode == 78 and "none: there is no such setting" in done.stderr
     configured = structlog.get_config()
     try:
         _log_to_stderr("info")

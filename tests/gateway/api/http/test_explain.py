@@ -36,7 +36,7 @@ class Outer(Body, frozen=True):
         ({"count": True}, "count", "`count`: must be a whole number, not true or false"),
         ({"share": 0}, "share", "`share`: must be a number of more than 0.0"),
         ({"share": "much"}, "share", "`share`: must be a number, not a text"),
-        ({"text": ""}, "text", "`text`: must be a text of at least 1 characters"),
+        ({"text": ""}, "text", "`text`: must be a text of at least 1 character"),
         ({"names": ["a"] * 3}, "names", "`names`: must be a list of at most 2 elements"),
         ({"names": ["a", "B"]}, "names[1]", "`names[1]`: must be a name of lower-case letters"),
         ({"inner": []}, "inner", "`inner`: must be true or false or an object or null, not a list"),
