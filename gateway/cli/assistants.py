@@ -7,7 +7,15 @@ from urllib.parse import quote
 
 import click
 
-from gateway.cli.common.client import GatewayClient, ServerOptions, say_list, with_client, with_server
+from gateway.base.errors import InvalidRequestError
+from gateway.cli.common.client import (
+    GatewayClient,
+    ServerOptions,
+    ServerReply,
+    say_list,
+    with_client,
+    with_server,
+)
 from gateway.cli.common.options import CommandGroup, is_group, json_option
 from gateway.cli.common.text import say
 
@@ -43,7 +51,13 @@ def edit(client: GatewayClient, which: str, biography: tuple[str, ...], name: st
     if not biography and name is None:
         raise click.UsageError("give a biography, --name, or both")
     body = {"biography": " ".join(biography)} if biography else {}
-    say(_line(client.patch(_path(which), body if name is None else body | {"name": name})))
+    say(
+        _line(
+            client.patch(
+                _path(find_assistant(client, which)["id"]), body if name is None else body | {"name": name}
+            )
+        )
+    )
 
 
 @assistants.command()
@@ -51,9 +65,9 @@ def edit(client: GatewayClient, which: str, biography: tuple[str, ...], name: st
 @with_client
 def show(client: GatewayClient, which: str) -> None:
     """Show an assistant's biography and what it has learned in its conversations."""
-    found = client.get(_path(which))
+    found = find_assistant(client, which)
     say(_line(found))
-    reflections = client.get(f"{_path(which)}/reflections?limit=1")["data"]
+    reflections = client.get(f"{_path(found['id'])}/reflections?limit=1")["data"]
     for each in reflections:
         say(
             "\n".join(
@@ -67,12 +81,23 @@ def show(client: GatewayClient, which: str) -> None:
 @with_client
 def remove(client: GatewayClient, which: str) -> None:
     """Erase an assistant permanently; its conversations stay."""
-    client.delete(_path(which))
+    client.delete(_path(find_assistant(client, which)["id"]))
     say("erased")
 
 
-def _path(which: str) -> str:
-    return f"/v1/assistants/{quote(which, safe='')}"
+def find_assistant(client: GatewayClient, which: str) -> ServerReply:
+    """Return the assistant with this id or name. Raises HearthError if there is none."""
+    name = which
+    if "/" in which:  # a path cannot have such a name
+        rows = client.every("/v1/assistants")
+        name = next((str(each["id"]) for each in rows if each["name"] == which), "")
+        if not name:
+            raise InvalidRequestError(f"there is no assistant `{which}`", param="assistant")
+    return client.get(_path(name))
+
+
+def _path(name: str) -> str:
+    return f"/v1/assistants/{quote(name, safe='')}"
 
 
 def _line(found: dict[str, Any]) -> str:

@@ -11,6 +11,7 @@ from urllib.parse import quote
 import click
 
 from gateway.base.errors import HearthError
+from gateway.cli.assistants import find_assistant
 from gateway.cli.chat.commands import run_command
 from gateway.cli.chat.news import NewsBoard
 from gateway.cli.chat.session import ChatSession
@@ -26,7 +27,9 @@ _HELP = "Ctrl-D ends, Ctrl-C stops a reply, /help lists commands."
 @click.option("--assistant", help="Begin a new conversation with this assistant (name or id).")
 @click.option("--project", help="Begin a new conversation about this project (name or id).")
 @click.option("--model", "asked", help="The model with an adapter, such as hearth-demo:pirate.")
-@click.option("--max-tokens", type=int, help="Limit of each reply; by default the configured one.")
+@click.option(
+    "--max-tokens", type=click.IntRange(1), help="Limit of each reply; by default the configured one."
+)
 @click.option("--new", is_flag=True, help="Begin a new conversation instead of continuing the last one.")
 @click.option("--conversation", help="Continue the conversation with this id.")
 @with_server
@@ -41,13 +44,23 @@ def chat(
     server: ServerOptions,
 ) -> None:
     """Talk with the model. On a terminal, the last conversation continues. Ctrl-D ends."""
+    begins = new or any(each is not None for each in (system, assistant, project))
+    if conversation is not None and begins:
+        raise click.UsageError(
+            "--conversation continues one; --new, --system, --assistant and --project begin another"
+        )
     client = server.connect()
     terminal = sys.stdin.isatty()
-    model = _greet(client, terminal)
     found: dict[str, Any] | None = None
+    # Wrong names fail now, not at the first line.
+    if assistant is not None:
+        find_assistant(client, assistant)
+    if project is not None:
+        client.get(f"/v1/projects/{quote(project, safe='')}")
     if conversation is not None:
-        found = client.get(f"/v1/conversations/{quote(conversation)}")  # fails now if the id is wrong
-    elif terminal and not new and system is None and assistant is None and project is None:
+        found = client.get(f"/v1/conversations/{quote(conversation, safe='')}")
+    model = _greet(client, terminal)
+    if terminal and conversation is None and not begins:
         found = _last(client)
     news = NewsBoard(client, _PROMPT) if terminal else None
     if found is not None and found["model"] not in ("", model):

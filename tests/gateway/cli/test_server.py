@@ -127,6 +127,27 @@ def test_chat_without_a_terminal_answers_each_line(client: Run) -> None:
     assert "[not stored, but replaced by [redacted]: 1 x" in told
 
 
+def test_chat_refuses_wrong_options_before_the_first_line(client: Run) -> None:
+    for options, says in (
+        (("--assistant", "Nobody"), "there is no assistant `Nobody`"),
+        (("--assistant", "No/body"), "there is no assistant `No/body`"),
+        (("--project", "none"), "there is no project `none`"),
+        (("--conversation", "none"), "none"),
+        (("--max-tokens", "0"), "'--max-tokens': 0 is not in the range"),
+        (("--conversation", "none", "--new"), "--conversation continues one"),
+    ):
+        refused = client("chat", *options, stdin="")
+        assert refused.returncode and says in refused.stderr and not refused.stdout, refused
+
+
+def test_an_assistant_is_found_by_a_name_with_a_slash(client: Run) -> None:
+    assert client("assistants", "add", "Sea/Sky", "A sailor.").returncode == 0
+    assert client("assistants", "edit", "Sea/Sky", "A pilot.").returncode == 0
+    assert "Sea/Sky: A pilot. (version 2)" in client("assistants", "show", "Sea/Sky").stdout
+    assert client("chat", "--assistant", "Sea/Sky", stdin="").returncode == 0
+    assert client("assistants", "remove", "Sea/Sky").stdout == "erased\n"
+
+
 def test_a_small_model_is_not_asked_what_is_stored(client: Run) -> None:
     lines = "I live in Turin\nremind me to pay rent\nwhere do I live?\nwhat are my tasks?\n"
     done = client("chat", "--max-tokens", "8", stdin=lines)
