@@ -195,7 +195,7 @@ def _renamed(chat: dict[str, Any]) -> dict[str, Any]:
         messages.append(
             {
                 "role": "user" if sender == "human" else sender,
-                "content": [*texts, *({"file": file} for file in attached)],
+                "content": [*texts, *map(_attachment, attached)],
                 "create_time": _unix(each.get("created_at")),
             }
         )
@@ -206,6 +206,14 @@ def _renamed(chat: dict[str, Any]) -> dict[str, Any]:
         "update_time": _unix(chat.get("updated_at")),
         "messages": messages,
     }
+
+
+def _attachment(file: Any) -> dict[str, Any]:
+    """A part with the text that the export has of a file, under the file's name; otherwise one without text."""
+    text = file.get("extracted_content") if isinstance(file, dict) else None
+    if not isinstance(text, str) or not text.strip():
+        return {"file": file}
+    return {"text": f"{file.get('file_name') or 'attachment'}:\n{text}"}
 
 
 def _unix(value: Any) -> float:

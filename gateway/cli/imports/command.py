@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 import msgspec
+from tqdm import tqdm
 
 from gateway.base.errors import InvalidRequestError
 from gateway.cli.common.database import opened_store
@@ -19,7 +20,7 @@ from gateway.cli.imports.chats import PARTS, foreign
 from gateway.cli.imports.documents import CHAT, documents
 from gateway.store.db import Database
 from gateway.store.memory.conversations import PolicyName
-from gateway.store.transfer.check import Content, checked
+from gateway.store.transfer.check import Content, check, clean
 from gateway.store.transfer.rows import (
     VERSION,
     Archive,
@@ -50,19 +51,24 @@ def import_(source: Path, owner: str | None, local: LocalOptions) -> None:
             f"{source} is neither a file nor a folder; it is read twice, so a pipe does not work"
         )
     policy = local.settings.memory.policy
-    for _ in _content(source, policy, Counter()):  # check everything before storing the first line
-        pass
-    numbers = Numbers()
-    added = there = redacted = 0
     left_out: Counter[str] = Counter()
-    with opened_store(local.settings) as database:
-        for where, line in _content(source, policy, left_out):
+    total = 0
+    for where, line in _lines(source, policy, left_out):  # check everything before storing the first line
+        with _at(where):
+            check(line)
+        total += 1
+    numbers = Numbers()
+    added = redacted = 0
+    with opened_store(local.settings) as database, tqdm(total=total, disable=None, leave=False) as bar:
+        for where, raw in _lines(source, policy, Counter()):
             with _at(where):
+                line = clean(raw)
                 new = _store(database, line, owner, numbers)
-            added, there = added + new, there + (not new)
+            added += new
             redacted += _redactions(line) if new else 0
+            bar.update()
     secrets = f"; secrets replaced in them: {redacted}" if redacted else ""
-    say(f"{added} added, {there} were there already{secrets}", err=True)
+    say(f"{added} added, {total - added} were there already{secrets}", err=True)
     if parts := left_out.pop(PARTS, 0):
         say(f"parts of messages without text left out: {parts}", err=True)
     if left_out:
@@ -97,16 +103,8 @@ def _redactions(line: Content) -> int:
     return line.fact.redactions if isinstance(line, FactRow) else line.task.redactions
 
 
-def _content(source: Path, policy: PolicyName, left_out: Counter[str]) -> Iterator[tuple[str, Content]]:
-    """Yield the source's rows with their positions. Raises InvalidRequestError with position and problem."""
-    for where, line in _lines(source, policy, left_out):
-        with _at(where):
-            line = checked(line)
-        yield where, line
-
-
 def _lines(source: Path, policy: PolicyName, left_out: Counter[str]) -> Iterator[tuple[str, Content]]:
-    """Recognize the format of the source and yield its rows with their positions."""
+    """Recognize the format of the source and yield its rows with their positions. Raises InvalidRequestError."""
     if source.is_dir() or source.name == CHAT:
         folder = source if source.is_dir() else source.parent
         yield from documents(folder, policy)

@@ -1,4 +1,4 @@
-"""Check imported rows against the invariants of the log and its summaries."""
+"""Check imported rows against the invariants of the log and its summaries, and take secrets out of them."""
 
 from __future__ import annotations
 
@@ -41,22 +41,40 @@ _TEXTS = {
 _TIMES = ("created_at", "updated_at", "archived_at", "valid_from", "ended_at")
 
 
-def checked(line: Content) -> Content:
-    """The line with its secrets redacted. Raises InvalidRequestError that names the invalid field."""
+def check(line: Content) -> None:
+    """Raises InvalidRequestError that names the invalid field."""
     if isinstance(line, Archive):
-        messages = [_row("messages", message) for message in line.messages]
-        conversation = _row("conversation", line.conversation)
-        _messages(messages)
-        _summaries(messages, line.summaries)
-        summaries = [without_secrets(summary)[0] for summary in line.summaries]
+        for message in line.messages:
+            _row("messages", message)
+        _row("conversation", line.conversation)
+        _messages(line.messages)
+        _summaries(line.messages, line.summaries)
+    elif isinstance(line, AssistantRow):
+        _assistant(line)
+    elif isinstance(line, FactRow):
+        _row("fact", line.fact)
+    else:
+        _task(line.task)
+
+
+def clean(line: Content) -> Content:
+    """The line with its secrets redacted, and counted in its rows. Most of an import's time passes here."""
+    if isinstance(line, Archive):
         return msgspec.structs.replace(
-            line, conversation=conversation, messages=messages, summaries=summaries
+            line,
+            conversation=_clean_row(line.conversation),
+            messages=[_clean_row(message) for message in line.messages],
+            summaries=[without_secrets(summary)[0] for summary in line.summaries],
         )
     if isinstance(line, AssistantRow):
-        return _assistant(line)
-    if isinstance(line, FactRow):
-        return FactRow(_row("fact", line.fact))
-    task = line.task
+        (biographies, reflections), _ = redact_value([line.biographies, line.reflections])
+        return AssistantRow(
+            assistant=_clean_row(line.assistant), biographies=biographies, reflections=reflections
+        )
+    return FactRow(_clean_row(line.fact)) if isinstance(line, FactRow) else TaskRow(_clean_row(line.task))
+
+
+def _task(task: Task) -> None:
     if not _TASK.fullmatch(task.id):
         raise _wrong("task.id", "has the form T-20261120-03 or T-20261120-03.c2")
     if not _DAY.fullmatch(task.day):
@@ -64,10 +82,10 @@ def checked(line: Content) -> Content:
     item = task.level == "checklist"
     if item != (".c" in task.id) or (item and task.parent is None):
         raise _wrong("task.parent", "names the task of a checklist's item")
-    return TaskRow(_row("task", task))
+    _row("task", task)
 
 
-def _assistant(row: AssistantRow) -> AssistantRow:
+def _assistant(row: AssistantRow) -> None:
     for field, versions in (("biographies", row.biographies), ("reflections", row.reflections)):
         _rising(f"{field}.version", [each.version for each in versions])
         _times(field, [each.created_at for each in versions])
@@ -75,25 +93,23 @@ def _assistant(row: AssistantRow) -> AssistantRow:
         raise _wrong("assistant.version", "is that of the last of its biographies")
     if [each.version for each in row.reflections] != list(range(1, len(row.reflections) + 1)):
         raise _wrong("reflections.version", "counts from 1")
-    (biographies, reflections), _ = redact_value([row.biographies, row.reflections])
-    return AssistantRow(
-        assistant=_row("assistant", row.assistant), biographies=biographies, reflections=reflections
-    )
+    _row("assistant", row.assistant)
 
 
-def _row(what: str, row: Row) -> Row:
-    """Check the fields that all rows have; return the row with its texts redacted and the secrets counted.
-
-    Names and ids stay, because other rows refer to them.
-    """
+def _row(what: str, row: Row) -> None:
+    """Check the fields that all rows have."""
     if not _NAME.fullmatch(row.id):
         raise _wrong(f"{what}.id", "has 1 to 128 letters, digits, `.`, `_`, `:` and `-`")
     if not 0 <= row.redactions <= _MOST:
         raise _wrong(f"{what}.redactions", "counts from 0")
     _times(what, [value for name in _TIMES if (value := getattr(row, name, None)) is not None])
+
+
+def _clean_row(row: Row) -> Row:
+    """The row with its texts redacted. Names and ids stay, because other rows refer to them."""
     texts = {name: getattr(row, name) for name in row.__struct_fields__ if name in _TEXTS}
-    clean, count = redact_value(texts)
-    return msgspec.structs.replace(row, **clean, redactions=row.redactions + count)
+    redacted, count = redact_value(texts)
+    return msgspec.structs.replace(row, **redacted, redactions=row.redactions + count)
 
 
 def _messages(messages: Sequence[StoredMessage]) -> None:

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gateway.base.errors import HearthError, InvalidRequestError
+from gateway.base.redact import redact_value
 from gateway.cli.common.database import opened_database
 from tests.gateway.cli.imports.test_transfer import OPENAI, content, fill, run
 from tests.gateway.memory.test_kills import check_chain
@@ -60,7 +61,7 @@ def test_the_documents_go_out_and_in(exported: Path, tmp_path: Path) -> None:
             0, "7 added, 0 were there already; secrets replaced in them: 1\n",
         ), done.exception  # fmt: skip
         assert content(target) == content(exported / "data")
-        assert "7 were there" in run(target, "import", str(source)).output
+        assert "0 added, 7 were there" in run(target, "import", str(source)).output
 
 
 def test_secrets_in_a_file_are_redacted(exported: Path, tmp_path: Path) -> None:
@@ -75,6 +76,22 @@ def test_secrets_in_a_file_are_redacted(exported: Path, tmp_path: Path) -> None:
     assert database.execute("SELECT redactions FROM messages WHERE id = 'm1'").get == 1
     database.close()
     assert key.encode() not in (tmp_path / "data" / "hearth.db").read_bytes()
+
+
+def test_secrets_are_searched_for_once(
+    exported: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    searched: list[Any] = []
+
+    def counting(value: Any) -> tuple[Any, int]:
+        searched.append(value)
+        return redact_value(value)
+
+    monkeypatch.setattr("gateway.store.transfer.check.redact_value", counting)
+    assert run(tmp_path / "data", "import", str(exported / "lines.jsonl")).exit_code == 0
+    messages = [message["text"] for row in rows(exported) for message in row.get("messages", ())]
+    assert len(messages) > 1
+    assert sorted(each["text"] for each in searched if "speaker" in each) == sorted(messages)
 
 
 Change = Callable[[list[Any]], Any]
@@ -309,14 +326,24 @@ def test_chats_of_claude_are_taken_over(tmp_path: Path) -> None:
                 {"type": "thinking", "thinking": "A picture."},
                 {"type": "text", "text": "A bridge."},
             ),
-            said("human", "", attachments=[{"file_name": "b.txt", "extracted_content": "words"}]),
-            said("human", "Where is it?"),
+            said("human", "", attachments=[{"file_name": "b.txt", "extracted_content": ""}]),
+            said(
+                "human",
+                "Where is it?",
+                attachments=[
+                    {
+                        "file_name": "c.txt",
+                        "extracted_content": "my key is sk-abcdefghijklmnopqrstuvwxyz123456",
+                    }
+                ],
+            ),
         ],
     }
     file = tmp_path / "conversations.json"
     file.write_text(json.dumps([exported]))
     done = run(tmp_path / "data", "import", str(file))
-    assert "1 added" in done.output and "messages left out: 1 without text" in done.output
+    assert "1 added, 0 were there already; secrets replaced in them: 1\n" in done.output
+    assert "messages left out: 1 without text" in done.output
     assert "parts of messages without text left out: 2" in done.output
     database = apsw.Connection(str(tmp_path / "data" / "hearth.db"))
     rows = database.execute("SELECT role, text, created_at FROM messages ORDER BY seq").fetchall()
@@ -324,7 +351,7 @@ def test_chats_of_claude_are_taken_over(tmp_path: Path) -> None:
     assert rows == [
         ("user", "Look at this", begun + 5.5),
         ("assistant", "A bridge.", begun + 5.5),
-        ("user", "Where is it?", begun + 5.5),
+        ("user", "Where is it?\nc.txt:\nmy key is [redacted]", begun + 5.5),
     ]
     made = database.execute("SELECT title, created_at, updated_at FROM conversations").fetchall()
     assert made == [("A trip to Huế", begun, begun + 3600)]
