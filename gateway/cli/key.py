@@ -10,6 +10,7 @@ from gateway.cli.common.database import opened_store, store_exists
 from gateway.cli.common.options import CommandGroup, LocalOptions, json_option, with_local
 from gateway.cli.common.text import say, table, time_text
 from gateway.store.keys import KeyInfo, Role, create_key, list_keys, revoke_key
+from gateway.store.transfer.rows import conversation_ids
 
 
 @click.group(cls=CommandGroup)
@@ -33,8 +34,16 @@ def create(name: str, role: Role, as_json: bool, local: LocalOptions) -> None:
 
     with opened_store(local.settings) as database:
         info = database.write_sync(make)
+        first = len(database.read_sync(list_keys)) == 1
+        keyless = len(database.read_sync(lambda c: conversation_ids(c, "local"))) if first else 0
     if not as_json:
         say(f"this is the key of {info.name} ({info.role}); it is not shown again", err=True)
+    if keyless:
+        say(
+            f"no key sees the conversations from before the first one ({keyless}), nor their facts and tasks: "
+            "docs/operations.md describes under Keys how to hand them over",
+            err=True,
+        )
 
 
 @key.command(name="list")

@@ -175,6 +175,14 @@ def test_config_show_tells_the_origin(hearth: Run, tmp_path: Path) -> None:
     assert json.loads(hearth("config", "show", "--json").stdout)["server.port"] == 8420
 
 
+def test_the_first_key_says_that_it_does_not_see_earlier_conversations(hearth: Run, tmp_path: Path) -> None:
+    chat = tmp_path / "chat.json"
+    chat.write_text(json.dumps({"messages": [{"role": "user", "content": "Hello"}]}))
+    assert hearth("import", str(chat)).returncode == 0
+    assert "conversations from before the first one (1)" in hearth("key", "create", "ann").stderr
+    assert "conversations" not in hearth("key", "create", "bob").stderr
+
+
 def test_a_key_is_made_listed_and_revoked(hearth: Run, tmp_path: Path) -> None:
     assert "there are no keys" in hearth("key", "list").stdout
     assert not (tmp_path / "data").exists()  # looking creates nothing
