@@ -1,4 +1,4 @@
-"""Entry point of the console script. Delays Ctrl-C until the program is imported, so that it leaves no traceback."""
+"""Entry point of the console script. Delays signals until the program is imported, so that they leave no traceback."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import signal
 
 
 def main(program: str = "hearth") -> None:
-    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT, signal.SIGTERM])
     # Imported late: the line above comes first.
     from gateway.cli.main import main as run_command_line
 

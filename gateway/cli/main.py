@@ -18,6 +18,7 @@ from gateway.base.private import keep_files_private
 from gateway.cli.common.exits import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, exit_status
 from gateway.cli.common.surroundings import (
     allow_interrupts,
+    clean_up_when_terminated,
     complain,
     drop_output,
     ensure_streams,
@@ -142,6 +143,7 @@ def run(arguments: Sequence[str], program: str = "hearth") -> int:
 def main(program: str = "hearth") -> None:
     keep_files_private()
     ensure_streams()
+    clean_up_when_terminated()
     if isinstance(sys.stdin, io.TextIOWrapper):
         sys.stdin.reconfigure(errors="surrogateescape")  # as in arguments; refused where the text is used
     sys.exit(run(sys.argv[1:], program))

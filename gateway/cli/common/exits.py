@@ -9,6 +9,7 @@ EXIT_USAGE = 2
 EXIT_TEMPORARY = 75  # EX_TEMPFAIL of sysexits.h: the same command may work later
 EXIT_CONFIGURATION = 78  # EX_CONFIG
 EXIT_INTERRUPTED = 130  # 128 + SIGINT
+EXIT_TERMINATED = 143  # 128 + SIGTERM
 
 
 def exit_status(error: HearthError) -> int:

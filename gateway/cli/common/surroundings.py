@@ -1,4 +1,4 @@
-"""The process environment of a command: standard streams that are closed, full or without a reader, and Ctrl-C."""
+"""The process environment of a command: standard streams that are closed, full or without a reader, and signals."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import FrameType
 
-from gateway.cli.common.exits import EXIT_CONFIGURATION, EXIT_FAILED, EXIT_TEMPORARY
+from gateway.cli.common.exits import EXIT_CONFIGURATION, EXIT_FAILED, EXIT_TEMPORARY, EXIT_TERMINATED
 from gateway.cli.common.text import say
 
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 _UNUSABLE = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP}
 _UNUSABLE |= {errno.ENAMETOOLONG}
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 def ensure_streams() -> None:
@@ -59,10 +61,20 @@ def failure(error: OSError) -> tuple[str, int]:
     return sentence, EXIT_CONFIGURATION if error.errno in _UNUSABLE else EXIT_FAILED
 
 
+def clean_up_when_terminated() -> None:
+    """Let SIGTERM end the command as an error does: temporary files go, and so do child processes."""
+    signal.signal(signal.SIGTERM, _terminate)
+
+
+def _terminate(number: int, frame: FrameType | None) -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # a second one does not wait
+    raise SystemExit(EXIT_TERMINATED)
+
+
 @contextmanager
 def without_interrupts() -> Iterator[None]:
-    """Delay Ctrl-C until the end of the block: during an import, Python may lose it or print a traceback."""
-    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    """Delay signals until the end of the block: during an import, Python may lose them or print a traceback."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
     try:
         yield
     finally:
@@ -70,5 +82,5 @@ def without_interrupts() -> Iterator[None]:
 
 
 def allow_interrupts() -> None:
-    """Let Ctrl-C interrupt from now on, also a delayed one."""
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
+    """Let Ctrl-C and SIGTERM interrupt from now on, also delayed ones."""
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)

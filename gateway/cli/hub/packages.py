@@ -94,9 +94,12 @@ def _watched(command: tuple[str, ...], show: Callable[[Path], None]) -> tuple[in
     with tempfile.TemporaryDirectory() as loading, tempfile.TemporaryFile("w+") as stderr:
         environment = os.environ | {"TMPDIR": loading}
         with subprocess.Popen(command, stdout=stderr, stderr=stderr, env=environment) as process:
-            while process.poll() is None:
-                show(Path(loading))
-                time.sleep(_LOOK_SECONDS)
+            try:
+                while process.poll() is None:
+                    show(Path(loading))
+                    time.sleep(_LOOK_SECONDS)
+            finally:
+                process.terminate()  # has no effect on one that has ended
         stderr.seek(0)
         return process.returncode, stderr.read()
 
@@ -138,9 +141,13 @@ def _merge(base: Path, adapter: Path, out: Path, progress: Progress) -> None:
     command = (sys.executable, "-m", "model_host.engine.merge", str(base), str(adapter), str(out))
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None and process.stderr is not None
-        for line in process.stdout:
-            done, total = map(int, line.split())
-            progress("adapting", done, total)
-        reason = process.stderr.read().strip()
+        try:
+            for line in process.stdout:
+                done, total = map(int, line.split())
+                progress("adapting", done, total)
+            reason = process.stderr.read().strip()
+        except BaseException:
+            process.terminate()
+            raise
     if process.returncode:
         raise PullError(f"the model cannot be made: {reason or f'exit status {process.returncode}'}")
