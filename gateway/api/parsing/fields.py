@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from contextvars import ContextVar
 from difflib import get_close_matches
@@ -190,6 +191,7 @@ def parse(body: bytes, kind: type[T]) -> T:
 
 def decode_object(body: bytes) -> dict[str, Any]:
     """A request body that is one JSON object. Raises InvalidRequestError."""
+    body = body.removeprefix(BOM_UTF8)  # some clients of Windows begin with it
     if (name := deep_field(body)) is not None:
         what = f"`{name[:100]}`" if name else "the body"
         raise InvalidRequestError(
@@ -206,10 +208,20 @@ def decode_object(body: bytes) -> dict[str, Any]:
             raise InvalidRequestError(
                 f"{where}: {problem}", param=path or None, code="invalid_json"
             ) from None
-        raise InvalidRequestError(f"the body is not valid JSON: {error}", code="invalid_json") from None
+        raise InvalidRequestError(_no_json(body, error), code="invalid_json") from None
     if not isinstance(value, dict):
         raise InvalidRequestError("the body must be a JSON object", code="invalid_json")
     return value
+
+
+def _no_json(body: bytes, error: Exception) -> str:
+    if not body.strip():
+        return "the body is empty; send a JSON object"
+    try:
+        body.decode()
+    except UnicodeDecodeError as wrong:
+        return f"the body is not UTF-8 (byte {wrong.start}); send JSON as UTF-8, without compression"
+    return f"the body is not valid JSON: {error}"
 
 
 def convert(fields: dict[str, Any], kind: type[T], *, strict: bool = True) -> T:

@@ -67,7 +67,9 @@ def project_of(connection: apsw.Connection, which: str) -> CodeProject:
         found = select_one(connection, CodeProject, f"code_projects WHERE {column} = ?", (which,))
         if found is not None:
             return found
-    raise NotFoundError(f"there is no project `{which}`; `hearth context list` shows them")
+    raise NotFoundError(
+        f"there is no project `{which[:100]}`; `hearth context list` shows them", param="project"
+    )
 
 
 def chosen_project(connection: apsw.Connection, which: str) -> CodeProject:

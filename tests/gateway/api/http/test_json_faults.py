@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from typing import Any
 
 import pytest
 
+from gateway.api.parsing.fields import decode_object
 from gateway.api.parsing.json_faults import MAX_DEPTH, deep_field
 from gateway.inference.interface import GenerateCall
 from model_host.protocol import ToolDelta
@@ -163,3 +165,21 @@ async def test_values_that_json_cannot_express_are_refused_by_name(
     assert reply.status_code == 400, reply.text
     assert reply.json()["error"]["param"] == param
     assert words in reply.json()["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (b" \n", "the body is empty"),
+        (b'{"messages": "\xff"}', "the body is not UTF-8 (byte 14)"),
+        (gzip.compress(b"{}"), "without compression"),
+        ("{}".encode("utf-16"), "the body is not UTF-8 (byte 0)"),
+    ],
+)
+async def test_bodies_that_are_no_text(client: Client, body: bytes, words: str) -> None:
+    reply = await post(client, "/v1/chat/completions", body)
+    assert reply.status_code == 400 and words in reply.json()["error"]["message"], reply.text
+
+
+def test_a_byte_order_mark_is_skipped() -> None:
+    assert decode_object(b'\xef\xbb\xbf{"a": 1}') == {"a": 1}
