@@ -152,7 +152,7 @@ def main() -> None:
             for tree in each:
                 file.write(json.dumps({"epoch": epoch, **tree}) + "\n")
                 tokens += len(tree["prefix"]) + sum(len(p) + len(r) for p, r in tree["endings"])
-    print(f"{tokens:,} tokens in {options.epochs} epochs")
+    print(f"{tokens:,} tokens in {options.epochs} epoch{'' if options.epochs == 1 else 's'}")
 
 
 if __name__ == "__main__":
