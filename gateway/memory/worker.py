@@ -37,6 +37,8 @@ AT_ONCE = 4
 # The worker renews the leases of its jobs. One expires if its gateway died, or could not put the job back.
 _LEASE_SECONDS = 15.0
 _BEAT_SECONDS = 5.0
+# Jobs are due by the clock. A pause counts monotonic time, which stands still while the machine sleeps.
+_LOOK_SECONDS = 60.0
 _FIRST_RETRY_SECONDS = 30.0
 _LAST_RETRY_SECONDS = 3600.0
 _INTERRUPT = "interrupt"  # an event
@@ -183,12 +185,12 @@ class Worker:
         return leased
 
     async def _pause(self) -> float | None:
-        """Seconds until a queued job or a heartbeat is due; None to wait for :meth:`wake`."""
+        """Seconds until the next look at the queue, or a heartbeat; None to wait for :meth:`wake`."""
         pauses = [self._peers.look_seconds, _BEAT_SECONDS if self._jobs else None]
         if len(self._running) < self._at_once:
             busy = self._busy
             due = await self._database.read(lambda c: next_job_at(c, kinds=self._handlers.keys(), busy=busy))
-            pauses.append(None if due is None else max(1.0, due - time.time()))
+            pauses.append(None if due is None else min(_LOOK_SECONDS, max(1.0, due - time.time())))
         return min((pause for pause in pauses if pause is not None), default=None)
 
     def _ended(self, subject: str, task: asyncio.Task[None]) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import apsw
@@ -56,6 +58,47 @@ async def test_jobs_go_on_after_the_database_failed(tmp_path: Path, monkeypatch:
         await database.write(lambda c: add_job(c, "facts", "c1", now=1.0))
         database.failures = 3
         worker.wake()
+        await asyncio.wait_for(done.wait(), PATIENCE)
+    finally:
+        await worker.close()
+        database.close()
+
+
+async def test_a_job_is_due_after_a_jump_of_the_clock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As after a night in which the machine slept: its monotonic time stood still."""
+    jump, dues = 0.0, list[float | None]()
+    asleep, done = asyncio.Event(), asyncio.Event()
+
+    def look(*arguments: Any, **fields: Any) -> float | None:
+        dues.append(next_job_at(*arguments, **fields))
+        return dues[-1]
+
+    def clock() -> float:
+        if dues and dues[-1] and not asleep.is_set():
+            asleep.set()  # the worker computes how long it sleeps until the job is due
+        return time.time() + jump
+
+    monkeypatch.setattr(module, "_LOOK_SECONDS", 0.02)
+    monkeypatch.setattr(module, "next_job_at", look)
+    monkeypatch.setattr(module, "time", SimpleNamespace(time=clock))
+    database = Database(tmp_path / "hearth.db")
+    database.open()
+
+    async def handle(job: Job) -> None:
+        await database.write(lambda c: finish_job(c, job))
+        done.set()
+
+    worker = Worker(database, {"facts": handle})
+    due = time.time() + 3600
+    try:
+        await database.write(lambda c: add_conversation(c, make()))
+        await database.write(lambda c: add_job(c, "facts", "c1", now=1.0))
+        await database.write(lambda c: c.execute("UPDATE jobs SET not_before = ?", (due,)))
+        await worker.start(Supervision())
+        await asyncio.wait_for(asleep.wait(), PATIENCE)
+        jump = 7200.0
         await asyncio.wait_for(done.wait(), PATIENCE)
     finally:
         await worker.close()
