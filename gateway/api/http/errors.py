@@ -11,6 +11,7 @@ import msgspec
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import Match
 
 from gateway.base.errors import CLIENT_GONE, HearthError, NotFoundError
 
@@ -132,7 +133,7 @@ async def on_http_exception(request: Request, error: Exception) -> Response:
     path, method = request.scope["path"], request.scope["method"]
     known: HearthError
     if error.status_code == 404:
-        known = NotFoundError(f"there is nothing at {path}")
+        known = NotFoundError(f"there is nothing at {path}{_meant(request, path)}")
     elif error.status_code == 405:
         known = HearthError(f"{path} does not accept {method}", status=405, code="method_not_allowed")
     else:
@@ -140,3 +141,12 @@ async def on_http_exception(request: Request, error: Exception) -> Response:
     response = error_response(known, request.state.request_id, request.state.dialect)
     response.headers.update(error.headers or {})
     return response
+
+
+def _meant(request: Request, path: str) -> str:
+    """The remedy for a client whose base address lacks `/v1`, or has it although the client adds it."""
+    served = path.removeprefix("/v1") if path.startswith("/v1/v1/") else f"/v1{path}"
+    scope = {**request.scope, "path": served}
+    if all(route.matches(scope)[0] is not Match.FULL for route in request.app.routes):
+        return ""
+    return f", but at {served}: the client's base address {'ends in' if len(served) > len(path) else 'has no'} /v1"

@@ -182,3 +182,20 @@ def fuzzed(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
         yield call
         runner.run(opened.__aexit__(None, None, None))
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "remedy"),
+    [
+        ("POST", "/chat/completions", ", but at /v1/chat/completions: the client's base address ends in /v1"),
+        ("GET", "/models", ", but at /v1/models: the client's base address ends in /v1"),
+        ("POST", "/v1/v1/messages", ", but at /v1/messages: the client's base address has no /v1"),
+        ("POST", "/v1/files", ""),
+    ],
+)
+async def test_a_base_address_with_or_without_v1_is_corrected(
+    client: Client, method: str, path: str, remedy: str
+) -> None:
+    reply = await client.request(method, path)
+    assert reply.status_code == 404
+    assert reply.json()["error"]["message"] == f"there is nothing at {path}{remedy}"
