@@ -91,6 +91,6 @@ def _acquire(lock: BinaryIO, data_dir: Path) -> None:
             time.sleep(0.02)
     owner = running(data_dir)
     where = f" (process {owner.pid}{f', {owner.url}' if owner.url else ''})" if owner else ""
-    raise HearthError(
-        f"a server is already running on {data_dir}{where}; `hearth stop` ends it", code="already_running"
-    )
+    # An older hearth wrote only its process into the file.
+    remedy = "`hearth stop` ends it" if owner else f"end the process that {data_dir / _LOCK} names"
+    raise HearthError(f"a server is already running on {data_dir}{where}; {remedy}", code="already_running")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import signal
@@ -40,6 +41,16 @@ def test_a_second_start_is_refused(client: Run) -> None:
         assert "a server is already running on" in done.stderr
         assert "`hearth stop` ends it" in done.stderr
     assert client("status").returncode == 0  # and the first one is none the worse
+
+
+def test_a_server_of_an_older_version_is_named_by_its_file(hearth: Run, tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    with (tmp_path / "data" / "run.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        lock.write("4711\n")
+        lock.flush()
+        refused = hearth("start")
+    assert refused.returncode == 1 and f"end the process that {lock.name} names" in refused.stderr, refused
 
 
 def test_ask_streams_an_answer_with_stages(client: Run) -> None:
