@@ -60,6 +60,10 @@ def log(
     settings = server.local.settings
     if prompts and not replay:
         raise click.UsageError("--prompt goes with --replay")
+    if server.url and not replay:
+        raise click.UsageError(
+            "--url goes with --replay; the log is that of a data directory: --data-dir names it"
+        )
     if replay and which is None:
         raise click.UsageError("--replay needs the ID of a request")
     if which is None:

@@ -199,6 +199,11 @@ def test_a_key_is_made_listed_and_revoked(hearth: Run, tmp_path: Path) -> None:
     assert (gone.returncode, "no active key" in gone.stderr) == (1, True)
 
 
+def test_the_log_of_another_machine_is_refused(hearth: Run) -> None:
+    refused = hearth("log", "--url", "http://127.0.0.1:9")
+    assert refused.returncode == 2 and "--url goes with --replay" in refused.stderr
+
+
 def test_the_log_in_short_and_long_form(hearth: Run, tmp_path: Path) -> None:
     empty = hearth("log")
     assert (empty.returncode, "no requests are logged" in empty.stdout + empty.stderr) == (0, True)
