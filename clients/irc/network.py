@@ -86,6 +86,8 @@ class Network:
                 log.info("connected", network=self.name, nick=self.nick, accounts=self.knows_accounts)
             case NickChange(old=freed) | MembershipChange(freed=freed) if freed:
                 self.keeper.nick_freed(freed)
+        if isinstance(event, NickChange) and event.new == self.nick:
+            log.info("nick changed", network=self.name, old=event.old, nick=event.new)
         if isinstance(event, Registered | NickChange | MembershipChange):
             self.keeper.wake()
             self.outbox.wake()

@@ -128,6 +128,13 @@ async def test_a_cut_in_the_middle(
 
 
 async def test_a_taken_nick_is_waited_for(make_bot: MakeBot, shared_ngircd: Ngircd) -> None:
+    with capture_logs() as logs:
+        await _wait_for_a_taken_nick(make_bot, shared_ngircd)
+    changes = [(each["old"], each["nick"]) for each in logs if each["event"] == "nick changed"]
+    assert changes == [("hearth_", "hearth")]
+
+
+async def _wait_for_a_taken_nick(make_bot: MakeBot, shared_ngircd: Ngircd) -> None:
     async with (
         person(shared_ngircd.port, "hearth", CHANNEL) as squatter,
         person(shared_ngircd.port, "alice", CHANNEL) as alice,
