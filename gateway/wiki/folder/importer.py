@@ -20,12 +20,14 @@ from gateway.wiki.dumps.sample import replace_sample
 from gateway.wiki.dumps.writer import Writer
 from gateway.wiki.folder.files import MARKDOWN, MAX_BYTES, PageFile, page_files, read_text, unnumbered
 from gateway.wiki.folder.markdown import extract_markdown
-from gateway.wiki.html.page import VERSION, extract_html
+from gateway.wiki.html import page as html
 from gateway.wiki.ingest import Item, page_of, put
 from gateway.wiki.sites import named_site, put_site
 from gateway.wiki.source import Section
 
 _BATCH = 64  # files a transaction
+# Of both readers: a file that another version read is read again.
+_VERSION = 10 * html.VERSION + 1
 
 
 def import_folder(
@@ -75,7 +77,7 @@ def import_folder(
 
 def sections_of(path: Path, title: str, text: str) -> list[Section]:
     """Sections without the numbers of a manual; the section under the page's own title is the lead."""
-    found = extract_markdown(text) if path.suffix.lower() in MARKDOWN else extract_html(text)
+    found = extract_markdown(text) if path.suffix.lower() in MARKDOWN else html.extract_html(text)
     found = [Section(unnumbered(each.heading), each.anchor, each.level, each.text) for each in found]
     if len(found) > 1 and not found[0].text and title.startswith(found[1].heading):
         found[:2] = [Section("", "", 1, found[1].text)]
@@ -94,13 +96,13 @@ def _prepare(file: PageFile, known: sql.Known | None, counts: Counts) -> Item | 
         return None
     # The content's hash stands for a revision: positive, in 63 bits.
     revision = int.from_bytes(hashlib.sha256(text.encode("utf-8", "replace")).digest()[:7]) + 1
-    if known is not None and (known.revision, known.extractor) == (revision, VERSION):
+    if known is not None and (known.revision, known.extractor) == (revision, _VERSION):
         counts.unchanged += 1
         return None
     is_update = known is not None and known.revision is not None
     counts.updated += is_update
     counts.added += not is_update
-    return page_of(file.title, revision, sections_of(file.path, file.title, text), size, VERSION)
+    return page_of(file.title, revision, sections_of(file.path, file.title, text), size, _VERSION)
 
 
 def _size(path: Path) -> int:

@@ -1,4 +1,4 @@
-"""Markdown as plain text with sections, in the form that the HTML reader gives."""
+"""Markdown as plain text with sections, in the form that the HTML reader gives: each paragraph and item is one line."""
 
 from __future__ import annotations
 
@@ -8,56 +8,140 @@ from gateway.wiki.source import Section
 
 _HEADING = re.compile(r"(#{1,6})[ \t]+(.*?)[ \t]*#*[ \t]*")
 _UNDERLINE = re.compile(r"(=+|-{2,})[ \t]*")
+_BREAK = re.compile(r"[ ]{0,3}([-*_])[ \t]*(?:\1[ \t]*){2,}")
 _FENCE = re.compile(r"[ ]{0,3}(`{3,}|~{3,}).*")
 _RULE = re.compile(r"\|?[ \t]*:?-+:?[ \t]*(\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*")
 _IMAGE = re.compile(r"!\[[^\[\]]*\]\([^()]*\)")
 _LINK = re.compile(r"\[([^\[\]]+)\](?:\([^()]*\)|\[[^\[\]]*\])")
-_EMPHASIS = re.compile(r"(\*\*|__)(?=\S)(.+?)(?<=\S)\1|(?<![\w*])([*_])(?=\S)([^*_]+?)(?<=\S)\3(?![\w*])")
-_CODE = re.compile(r"`([^`]+)`")
-_BULLET = re.compile(r"\A([ \t]*)[*+][ \t]+")
+_EMPHASIS = re.compile(
+    r"(\*\*|__)(?=\S)(.{1,500}?)(?<=\S)\1|(?<![\w*])([*_])(?=\S)([^*_]{1,500}?)(?<=\S)\3(?![\w*])"
+)
+# Code, and signs that a backslash keeps from being markup: they stand aside while markup is removed.
+_AS_IT_IS = re.compile(r"`([^`]+)`|\\([!-/:-@\[-`{-~])")
+_ASIDE = re.compile("\ue000([0-9]+)\ue001")
+_NO_MARKS = dict.fromkeys(map(ord, "\ue000\ue001"))
+_ITEM = re.compile(r"([ \t]*)(?:([*+-])|(\d{1,9})[.)])[ \t]+(?=\S)")
+_QUOTE = re.compile(r"[ ]{0,3}(?:>[ ]?)+")
+_HARD_BREAK = re.compile(r"(?:[ ]{2,}|\\)\Z")
+_INDENTED = re.compile(r"[ ]{4}|[ ]{0,3}\t")
 _FRONT = re.compile(r"\A---\r?\n.*?\n---[ \t]*(?:\n|\Z)", re.DOTALL)
 
 
 def extract_markdown(text: str) -> list[Section]:
     """Sections in page order; the first is the lead, which may be empty. Linear in the length."""
-    done: list[Section] = []
-    head, lines, fence = ("", 1), [""], ""
+    reader = _Reader(_FRONT.sub("", text, count=1).splitlines())
+    return reader.sections()
 
-    def end_section() -> None:
-        heading, level = head
-        done.append(Section(heading, _anchor(heading), level, "\n".join(lines).strip("\n")))
-        lines.clear()
 
-    for line in _FRONT.sub("", text, count=1).splitlines():
-        opened = _FENCE.fullmatch(line)
-        if fence:
-            if opened and opened[1].startswith(fence):
-                fence = ""
+class _Reader:
+    def __init__(self, lines: list[str]) -> None:
+        self._lines = lines
+        self._done: list[Section] = []
+        self._head = ("", 1)
+        self._items: list[str] = []  # the section's lines
+        self._paragraph: list[
+            str
+        ] = []  # lines of the open paragraph or item, of which a later one is a continuation
+        self._in_list = self._in_table = False
+
+    def sections(self) -> list[Section]:
+        fence = ""
+        for index, line in enumerate(self._lines):
+            opened = _FENCE.fullmatch(line)
+            if fence:
+                if opened and opened[1].startswith(fence):
+                    fence = ""
+                else:
+                    self._items.append(line)
+            elif opened:
+                self._end_paragraph()
+                fence = opened[1]
             else:
-                lines.append(line)
-        elif opened:
-            fence = opened[1]
+                self._line(line, self._lines[index + 1] if index + 1 < len(self._lines) else "")
+        self._end_section()
+        return self._done
+
+    def _line(self, line: str, following: str) -> None:
+        line = line[quote.end() :] if (quote := _QUOTE.match(line)) else line
+        if not line.strip():
+            self._end_paragraph()
+            self._in_table = False
+            self._items.append("")
         elif heading := _HEADING.fullmatch(line):
-            end_section()
-            head = _inline(heading[2]), len(heading[1])
-        elif _UNDERLINE.fullmatch(line) and lines and lines[-1].strip() and "|" not in lines[-1]:
-            title = lines.pop()
-            end_section()
-            head = title.strip(), 1 if line[0] == "=" else 2
-        elif not ("|" in line and _RULE.fullmatch(line)):
-            lines.append(_row(line) if line.lstrip().startswith("|") else _inline(line))
-    end_section()
-    return done
+            self._begin_section(heading[2], len(heading[1]))
+        elif _UNDERLINE.fullmatch(line) and self._paragraph:
+            title = " ".join(self._paragraph)
+            self._paragraph.clear()
+            self._begin_section(title, 1 if line[0] == "=" else 2)
+        elif "|" in line and _RULE.fullmatch(line):
+            self._in_table = True
+        elif line.lstrip().startswith("|") or ("|" in line and (self._in_table or _is_rule(following))):
+            self._end_paragraph()
+            self._items.append(_row(line))
+        elif _BREAK.fullmatch(line):
+            self._end_paragraph()
+            self._in_list = False
+        elif (item := _ITEM.match(line)) and self._begins_item(item):
+            self._end_paragraph()
+            self._in_list = True
+            self._paragraph.append(f"{item[1]}- {line[item.end() :]}" if item[2] else line)
+        elif self._paragraph:
+            self._continue(line)
+        elif _INDENTED.match(line) and not self._in_list:
+            self._items.append(line.rstrip())  # code
+        else:
+            self._in_list = self._in_list and line[0].isspace()
+            self._paragraph.append(line)
+
+    def _begins_item(self, item: re.Match[str]) -> bool:
+        """Whether a line is an item, and not a paragraph's line that happens to begin with a number."""
+        return self._in_list or not self._paragraph or bool(item[2]) or item[3] == "1"
+
+    def _continue(self, line: str) -> None:
+        before = self._paragraph.pop()
+        if _HARD_BREAK.search(before):
+            self._paragraph.append(_HARD_BREAK.sub("", before))
+            self._end_paragraph()
+            self._paragraph.append(line)
+        else:
+            self._paragraph += [before.rstrip(), line.lstrip()]
+
+    def _end_paragraph(self) -> None:
+        if self._paragraph:
+            self._items.append(_inline(" ".join(self._paragraph)))
+            self._paragraph.clear()
+
+    def _begin_section(self, heading: str, level: int) -> None:
+        self._end_section()
+        self._head = _inline(heading).strip(), level
+
+    def _end_section(self) -> None:
+        self._end_paragraph()
+        self._in_list = self._in_table = False
+        heading, level = self._head
+        self._done.append(Section(heading, _anchor(heading), level, "\n".join(self._items).strip("\n")))
+        self._items.clear()
+
+
+def _is_rule(line: str) -> bool:
+    return "|" in line and _RULE.fullmatch(line) is not None
 
 
 def _row(line: str) -> str:
     return " | ".join(_inline(cell.strip()) for cell in line.strip().strip("|").split("|"))
 
 
-def _inline(line: str) -> str:
-    line = _LINK.sub(r"\1", _IMAGE.sub("", _BULLET.sub(r"\1- ", line, count=1)))
-    line = _EMPHASIS.sub(lambda match: match[2] or match[4], line)
-    return _CODE.sub(r"\1", line).rstrip()
+def _inline(text: str) -> str:
+    """A text without its markup. Code stays as it is."""
+    kept: list[str] = []
+
+    def aside(found: re.Match[str]) -> str:
+        kept.append(found[1] or found[2])
+        return f"\ue000{len(kept) - 1}\ue001"
+
+    text = _AS_IT_IS.sub(aside, text.translate(_NO_MARKS))
+    text = _EMPHASIS.sub(lambda found: found[2] or found[4], _LINK.sub(r"\1", _IMAGE.sub("", text)))
+    return _ASIDE.sub(lambda found: kept[int(found[1])], text).rstrip()
 
 
 def _anchor(heading: str) -> str:
