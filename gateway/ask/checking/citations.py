@@ -19,7 +19,8 @@ from msgspec import Struct
 from gateway.ask.checking.clean import REMOVED, without_links, without_markup
 from gateway.ask.checking.code import explained
 from gateway.ask.checking.evidence import Backing, Evidence, Support, bare_claim, supporting
-from gateway.ask.checking.quotation import LEAST_POINT, Quotations, Quote, certain
+from gateway.ask.checking.excerpts import Quote, certain
+from gateway.ask.checking.quotation import LEAST_POINT, Quotations
 from gateway.ask.checking.relevance import Relevance
 from gateway.ask.checking.shown import (
     header_of,

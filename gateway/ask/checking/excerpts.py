@@ -1,4 +1,4 @@
-"""Join statements that can be quoted together: lines behind a colon, steps, code, one or two sentences."""
+"""Quotations, and which statements can be quoted together: lines behind a colon, steps, code, one or two sentences."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import re
 from collections.abc import Sequence
 from itertools import takewhile
 
+from msgspec import Struct
+
 from gateway.ask.checking.evidence import Statement, meaning
 from gateway.ask.checking.relevance import DEFINED
-from gateway.ask.text.passages import introduces
+from gateway.ask.text.passages import CELLS, introduces
 from gateway.ask.text.words import content_words
 
 LONGEST = 400  # characters of a quotation
@@ -17,6 +19,32 @@ _LEAST_WORDS = 4  # of a sentence
 _BEGINNING = 4  # words of a statement, one of which is what it is about
 _ITEM_NUMBER = re.compile(r"\s*([0-9]+)[.)]")
 _TERM = re.compile(r"\s*[-*•] [^:.]{2,60}: \S")
+
+
+class Quote(Struct, frozen=True):
+    """Sentences of page ``n``, word for word, from the evidence's passage of that index.
+
+    ``lines`` are a list, or lines of code or a table after a colon. ``clear`` if the sentences answer the question,
+    ``complete`` if they have all of its words, and ``near`` if they have most: then they are better than others.
+    ``sure`` if they have so much of the question that their passage need not have its names.
+    """
+
+    n: int
+    section: int
+    passage: int
+    start: int  # index of its first statement in the passage
+    statements: tuple[str, ...]
+    lines: list[Statement]
+    score: float
+    clear: bool
+    complete: bool
+    near: bool = False
+    sure: bool = False
+
+
+def certain(quotes: Sequence[Quote]) -> bool:
+    """Whether sentences have so much of the question that they answer it."""
+    return bool(quotes) and all(quote.clear and (quote.sure or quote.complete) for quote in quotes)
 
 
 def is_about(side: frozenset[str], statement: Statement) -> bool:
@@ -68,13 +96,19 @@ def are_code(lines: Sequence[Statement]) -> bool:
     return bool(lines) and all(each.kind == "code" for each in lines)
 
 
+def _is_bare_row(text: str) -> bool:
+    """Whether only one cell of a table's row has a text: it groups the rows below."""
+    cells = text.split(CELLS.rstrip())
+    return len(cells) > 2 and sum(bool(cell.strip()) for cell in cells) == 1
+
+
 def quotable(statements: list[Statement], start: int, end: int) -> bool:
     """Whether a line, or one or two whole sentences, can stand alone, and is not more than a reader takes in."""
     chosen = statements[start:end]
     if end > len(statements) or sum(len(each.text) for each in chosen) > LONGEST:
         return False
     if not all(each.kind == "prose" for each in chosen):
-        return len(chosen) == 1
+        return len(chosen) == 1 and not _is_bare_row(chosen[0].text)
     begins = start == 0 or not chosen[0].text[:1].islower()  # else it is the rest of a sentence: "Ook! is …"
     # "No. You need no permission", "A language for lists. Written in 1965.": a short sentence is no answer without
     # another one, and begins none amid a text.

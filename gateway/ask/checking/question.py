@@ -110,6 +110,9 @@ _ORDINALS = {
 _PRONOUN = any_case(r"\b(it|this|that|he|she|him|her|they|them|those|these)\W*\Z")
 _A_BIT = any_case(r"\ba (?:little )?bit\b(?! of\b)")
 _AGE = any_case(r"\b[0-9]{1,3}[ -]years?[ -]old\b")
+# So does how long "I" do something: "I will be on holiday for 3 weeks, what should I do?"
+_FIRST_PERSON = any_case(r"\b(?:i|we)\b")
+_OWN_TIME = any_case(r"\bfor (?:about )?[0-9]+ (?:hour|day|week|month|year)s?\b")
 _WHICH = any_case(r"\b(?:which|what) (\w+)")
 # Digits and underscores make a token a name: tcp_fin_timeout.
 _NO_WORD, _LETTER = re.compile("[0-9_]"), re.compile(r"[^\W\d_]")
@@ -119,6 +122,11 @@ _SIDES = any_case(
     r"|\bhow (?:is|are|do|does) (.+?) differ(?:ent)? from (.+?)\W*\Z|\bgiữa (.+?) và (.+?)\W*\Z"
 )
 _WHERE = any_case(r"\bwhere\b|\b(?:ở|tại|đến|từ) đâu\b|\bnơi nào\b|\bwo\b|\boù\b|\bdónde\b")
+_NEEDS = any_case(
+    r"\b(?:do|does|did|will|would) (?:\w+ ){1,2}need\b"
+    r"|\b(?:needed|required|should|must|minimum|have to|cần|phải|nên)\b"
+)
+_DENIES = any_case(r"\b(?:no|not|non|without|\w+n['’]t)\b")
 _WHY = any_case(r"\bwhy\b|\breasons?\b|\b(?:tại|vì) sao\b|\bwarum\b|\bpourquoi\b|\bpor qué\b")
 # Several pages may answer "Which languages are …?", "languages made by …", "name three …", not "Which pets may I keep?"
 _LISTS = any_case(
@@ -178,6 +186,8 @@ class ReadQuestion(Struct, frozen=True):
     sides: tuple[frozenset[str], ...]  # the stems of the two things that it compares
     why: bool  # it asks for a reason
     where: bool  # it asks for a place
+    needs: bool  # it asks what must or should be
+    denies: bool  # it asks about what is not, or is missing
     lists: bool  # several pages may answer it
     code: bool  # code may answer it
     signs: frozenset[str]  # that it asks about
@@ -186,7 +196,8 @@ class ReadQuestion(Struct, frozen=True):
 
 def read_question(text: str, known: frozenset[str], ordinary: frozenset[str]) -> ReadQuestion:
     """Find names, other words and kind; a word that is not ``known`` may be another one, misspelt."""
-    text = as_meant(_A_BIT.sub("", _AGE.sub("", text)))
+    text = _A_BIT.sub("", _AGE.sub("", text))
+    text = as_meant(_OWN_TIME.sub("", text) if _FIRST_PERSON.search(text) else text)
     found = features(text, ordinary)
     words: set[str] = set()
     names: dict[str, str] = {}
@@ -237,6 +248,8 @@ def read_question(text: str, known: frozenset[str], ordinary: frozenset[str]) ->
         sides=tuple(meaning(content_words(side)) for side in sides),
         why=_WHY.search(text) is not None,
         where=_WHERE.search(text) is not None,
+        needs=_NEEDS.search(text) is not None,
+        denies=_DENIES.search(text) is not None,
         lists=_LISTS.match(text) is not None,
         code=_CODE.search(text) is not None,
         signs=signs(text),

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Set
 from functools import cached_property
 
 import msgspec
-from msgspec import Struct
 
 from gateway.ask.checking.evidence import EvidencePassage, Statement, as_meant, meaning
-from gateway.ask.checking.excerpts import are_code, are_steps, begins_list, is_about, lines_behind, quotable
+from gateway.ask.checking.excerpts import (
+    Quote,
+    are_code,
+    are_steps,
+    begins_list,
+    certain,
+    is_about,
+    lines_behind,
+    quotable,
+)
 from gateway.ask.checking.question import kind_of, side_by_side
 from gateway.ask.checking.relevance import LEAST_SHARE, Relevance
+from gateway.ask.checking.signals import BECAUSE, DENIES, NO_ROW, PLACE_TOLD, REFERS, REQUIRES
 from gateway.ask.text.passages import ABOUT_TEXT, CELLS, REFERENCE, introduces, is_sentence
-from gateway.ask.text.words import any_case, asks, content_words
+from gateway.ask.text.words import asks, content_words
 
 # Weights of a question's word in a sentence, in a heading that is a question, in the sentences beside it, and above it.
 _OWN, _ASKED_ABOVE, _BESIDE, _ABOVE = 1.0, 0.7, 0.4, 0.5
@@ -22,8 +31,9 @@ _OWN, _ASKED_ABOVE, _BESIDE, _ABOVE = 1.0, 0.7, 0.4, 0.5
 # defined, steps where these are asked for, a sentence, and the price of a second one.
 _KIND, _FITS, _TITLED, _FIRST, _DEFINES, _STEPS, _PROSE, _SECOND = 2.0, 0.5, 0.6, 2.0, 1.3, 2.0, 0.3, 0.3
 # A row under what is asked for, one that begins with a name of the question, one that begins with a sign of it, a
-# number before what is counted, a reason, the price of a sentence about the text itself, and a place with a name.
-_COLUMN, _ROW, _SIGNED, _COUNTED, _REASON, _ABOUT, _PLACED = 1.0, 1.0, 3.0, 1.0, 1.0, 1.0, 1.0
+# number before what is counted, a reason, what must be, the price of a sentence about the text itself, and a place
+# with a name.
+_COLUMN, _ROW, _SIGNED, _COUNTED, _REASON, _NEEDED, _ABOUT, _PLACED = 1.0, 1.0, 3.0, 1.0, 1.0, 1.0, 1.0, 1.0
 # Of _KIND, for a time that is told by what happens then; the price of what is not, where it is asked when or how.
 _BY_CLAUSE, _DENIED = 0.7, 0.4
 _PLACE = 0.05  # what each place among the pages costs
@@ -32,6 +42,7 @@ _OTHER = 0.75
 # Of the best score, for a sentence that answers about as well, and for a clear quotation beside one that is not.
 LEAST_POINT, _LEAST_CHOSEN = 0.9, 0.8
 _LEAST_CLEAR, _LEAST_CLEAR_UNKNOWN = 0.5, 0.66  # of the words that are asked for
+_LEAST_CLEAR_WEIGHED = 0.35  # of their weight
 _LEAST_NEAR = 0.6  # of all words
 _TELLING = 30  # characters that tell one passage of a section from another
 # What makes a sentence sure to answer: the share of the question's weight that it has with what stands above it, and
@@ -41,43 +52,6 @@ _SURE, _SURE_WORD, _SURE_WORDS, _SURE_KIND, _SURE_NAMES, _SURE_WHICH = 0.84, 0.1
 _LONE = 0.5  # of a syllable that a text has without the ones beside it in the question
 _SHORT = 4  # words of a question that needs nearly all of them
 _MOST_LISTED = 5  # pages that answer a question for several
-
-_REFERS = any_case(r"(?:this|it|these|they|that) (?!is\b)[a-z]+")
-_PLACE_TOLD = any_case(
-    r"\b(?:in|at|near|on|between|ở|tại|trong|gần|thuộc) (?:[^\W\d_]+ ){0,2}(?-i:[A-ZÀ-ÖĐĂƠƯẠ-Ỹ])"
-)
-_DENIES = any_case(r"\b(?:not|cannot|never|\w+n['’]t|không|chưa)\b")
-_BECAUSE = any_case(
-    r"\b(?:because|since|so that|so as|in order|due to|therefore|thus|hence|reasons?|purpose|goals?|aims?|aimed|"
-    r"intended|meant|wanted|as a (?:joke|challenge|parody|result)|inspired|after|designed to|is why|causes?|caused|"
-    r"leads? to|for (?:this|that)|makes? it|vì|do đó|nên)\b"
-)
-
-
-class Quote(Struct, frozen=True):
-    """Sentences of page ``n``, word for word, from the evidence's passage of that index.
-
-    ``lines`` are a list, or lines of code or a table after a colon. ``clear`` if the sentences answer the question,
-    ``complete`` if they have all of its words, and ``near`` if they have most: then they are better than others.
-    ``sure`` if they have so much of the question that their passage need not have its names.
-    """
-
-    n: int
-    section: int
-    passage: int
-    start: int  # index of its first statement in the passage
-    statements: tuple[str, ...]
-    lines: list[Statement]
-    score: float
-    clear: bool
-    complete: bool
-    near: bool = False
-    sure: bool = False
-
-
-def certain(quotes: Sequence[Quote]) -> bool:
-    """Whether sentences have so much of the question that they answer it."""
-    return bool(quotes) and all(quote.clear and (quote.sure or quote.complete) for quote in quotes)
 
 
 class Quotations(Relevance):
@@ -208,7 +182,7 @@ class Quotations(Relevance):
         if led or self.question.kind is not None or statements[quote.start].kind != "prose":
             return quote
         start, end = quote.start, quote.start + len(quote.statements)
-        if _REFERS.match(statements[start].text) and start and quotable(statements, start - 1, end):
+        if REFERS.match(statements[start].text) and start and quotable(statements, start - 1, end):
             start -= 1
         while not quote.lines and quotable(statements, start, end + 1):
             end += 1
@@ -255,9 +229,14 @@ class Quotations(Relevance):
 
     def _is_other_row(self, passage: EvidencePassage) -> bool:
         """Whether another row of a passage's table is about what the question names: version 1.3, not 1.0."""
+        if passage.header and NO_ROW.match(passage.text) and not self.question.denies:
+            return True
         key = passage.n, passage.section, passage.header
         most = self._tables[key] if passage.header and not self.question.several else 0
         return self._in_first_cell(passage) < most
+
+    def _weight(self, words: Set[str]) -> float:
+        return sum(self.weights[word] for word in words)
 
     def _begins_section(self, passage: EvidencePassage) -> bool:
         section = self._evidence.sections[passage.n, passage.section]
@@ -282,8 +261,8 @@ class Quotations(Relevance):
         """Whether sentences, with their ``own`` words and those ``above`` them, have so much that they must answer."""
         words, names = self.question.words, self.question.names.keys()
         has = self._shared(words, own | above)
-        less = _LONE * sum(self.weights[word] for word in lone - above)
-        weight = (sum(self.weights[word] for word in has) - less) / (self._mean * max(1, len(words)))
+        less = _LONE * self._weight(lone - above)
+        weight = (self._weight(has) - less) / (self._mean * max(1, len(words)))
         more = (
             weight + _SURE_WORD * min(_SURE_WORDS, len(self._shared(words, own)) - _LONE * len(lone)) - _SURE
         )
@@ -313,13 +292,13 @@ class Quotations(Relevance):
             frozenset(), self._sought(passage.n), " ".join(each.text for each in said_here)
         )
         for words, weight in (
-            ((own - title) | told_by, _OWN),
-            (asked_above - title, _ASKED_ABOVE),
-            (beside - title, _BESIDE),
+            (own | told_by, _OWN),
+            (asked_above, _ASKED_ABOVE),
+            (beside, _BESIDE),
             (passage.context, _ABOVE),
         ):
-            found = self._shared(left, words)
-            score += weight * sum(self.weights[word] for word in found)
+            found = self._shared(left, words) - (title if weight != _ABOVE else frozenset())
+            score += weight * self._weight(found)
             left -= found
         text = " ".join(each.text for each in said_here)
         has_kind = self.has_kind(text, passage.n)
@@ -337,7 +316,7 @@ class Quotations(Relevance):
         headed = (not start and index in self._headed) or (begins and passage.n in self._asking)
         score += self._mean * (
             _KIND * (has_kind and question.kind is not None) * (_BY_CLAUSE if undated else 1.0)
-            - _DENIED * ((question.kind == "time" or question.how_to) and _DENIES.search(text) is not None)
+            - _DENIED * ((question.kind == "time" or question.how_to) and DENIES.search(text) is not None)
             + _FITS * fits
             + _TITLED * len(title & question.words) ** 2 / max(1, len(title))
             + max(_FIRST * max(first, headed), _DEFINES * (self._defines(text) if question.defines else 0.0))
@@ -346,8 +325,9 @@ class Quotations(Relevance):
             - _ABOUT * about_text
             + _SIGNED * signed
             + _COUNTED * (bool(question.counts and digits) and not row and self.counted(digits, text))
-            + _PLACED * (question.where and _PLACE_TOLD.search(text) is not None)
-            + _REASON * (question.why and _BECAUSE.search(text) is not None)
+            + _PLACED * (question.where and PLACE_TOLD.search(text) is not None)
+            + _REASON * (question.why and BECAUSE.search(text) is not None)
+            + _NEEDED * (question.needs and REQUIRES.search(text) is not None)
             + _STEPS * ((question.how_to and are_steps(lines)) or (question.code and are_code(lines)))
             - _SECOND * max(0, end - start - 1)
             + _PROSE
@@ -369,9 +349,12 @@ class Quotations(Relevance):
         clear = signed or len(said) - _LONE * len(lone & said) >= (
             _LEAST_CLEAR if known else _LEAST_CLEAR_UNKNOWN
         ) * len(sought)
+        # Without a page that is named, the words that it lacks must not tell more: "packages on average".
+        plain = not (titled or question.names or signed)
+        clear = clear and not (plain and self._weight(said) < _LEAST_CLEAR_WEIGHED * self._weight(sought))
         # "This turns off the feature": what does, no sentence before it tells.
         led = statements[start - 1].kind == "prose" if start else not self._begins_section(passage)
-        alone = not every_word and not led and _REFERS.match(text) is not None
+        alone = not every_word and not led and REFERS.match(text) is not None
         alone = alone or (share != 1.0 and self._lacks_which(passage))
         above = passage.context.union(*(each.context for each in said_here))
         fitting = has_kind and not other_row

@@ -52,6 +52,11 @@ _NUMBER = any_case(
     r"third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|"
     r"hai|ba|bốn|sáu|bảy|tám|chín|mười|một (?:trăm|nghìn|ngàn|triệu|tỷ|tỉ|nửa))\b"
 )
+# "One of your partitions", "the other one" and "one may" are no number.
+_NO_ONE = any_case(
+    r"\bone (?=(?:of|can|could|may|might|must|should|would|who|that)\b)"
+    r"|(?:\b(?:the|this|that|any|each|which)|other) one\b"
+)
 _DATE = any_case(
     rf"{_YEAR.pattern}"
     r"|\b(?:[01]?[0-9]|2[0-3])[:.][0-5][0-9]\b|\b[0-9]{1,2} ?[ap]\.?m\b|\b[0-9]{1,2}(?:st|nd|rd|th)\b"
@@ -65,7 +70,9 @@ _CLAUSE_OF_TIME = any_case(
     r"|never|khi|trước|sau)\b"
 )
 # Verbs that say little about what is asked for, and what their weight is multiplied with.
-_PLAIN_VERBS = frozenset(map(stem, "use used need have do make made come put see want help happen".split()))  # noqa: SIM905
+_PLAIN_VERBS = frozenset(
+    map(stem, "use used need have do make made come go become put see want help happen".split())  # noqa: SIM905
+)
 _VERB_SHARE = 0.3
 _NONE = any_case(r"\b(?:infinite(?:ly)?|unlimited|single|no|none|both|vô hạn|duy nhất|chỉ (?:có )?một)\b")
 # What stands behind a number that says how long or how far: the unit, not "3600 and 3800".
@@ -78,7 +85,11 @@ DEFINED = re.compile(
     r"(?!(?i:if|when|while|since|because|although|unless|until|once|whether)\b)"  # "If you sing when it is hot"
     r"(.{2,80}?)(?: (?:is|are|was|were|means?|refers? to|stands? for|denotes?)\b|: | [-–—] )"
 )
-_PRICE = any_case(rf"[$€£¥]|\bfree(?: of charge)?\b|\bgratis\b|{PAID_FOR}")
+# Not "free software" nor "free their time".
+_PRICE = any_case(
+    r"[$€£¥]|\bfree(?= (?:of charge|admission|entry|entrance|and|at|for|if|in|on|until|when|with)\b|[^\w\s]|\Z)"
+    rf"|\bgratis\b|{PAID_FOR}"
+)
 _UTMOST = any_case(
     r"\b(?:most|least|best|worst|only|first|last|top|max\w*|min\w*|mostly|usually|than|more|less|\w{2,}est)\b"
 )
@@ -89,7 +100,8 @@ _PAST = re.compile(
     r"\b(?:was|were|had been|at (?:the|that) time|former(?:ly)?|previous(?:ly)?|used to|until [A-Z0-9])\b"
 )
 _PRESENT = any_case(r"\b(?:current(?:ly)?|now|today|at (?:the|this) moment|presently|still|since)\b")
-_ASKS = re.compile(r"[^|]*\w\?")  # a sentence that asks answers nothing; a sign may be a question mark
+# A sentence that asks answers nothing, alone or in a cell; a sign may be a question mark.
+_ASKS = re.compile(r"[^|]*\w\?|.* \| (?:[^\s|]+ ){4,}[^\s|]*\w\?")
 _PREPOSITIONS = frozenset("of in at from near for on to by into".split())  # noqa: SIM905
 _WORD = re.compile(r"[^\W_][\w'’-]*")
 _NEAR_NAME = 4  # words between what bears a name and the name
@@ -268,6 +280,7 @@ class Relevance:
 
     def counted(self, numbers: Set[str], statement: str) -> bool:
         """Whether a statement has one of the numbers before what the question counts; rows pass."""
+        statement = _NO_ONE.sub("", statement)
         if not numbers or not self.question.counts or CELLS in statement:
             return True
         last, at = "", 0  # the number before a word, and its place
@@ -337,7 +350,7 @@ class Relevance:
             case "number" if self.question.percent:
                 return _PART.search(text) is not None
             case "number":
-                text = _DAY.sub("", text)
+                text = _NO_ONE.sub("", _DAY.sub("", text))
                 if self.question.extent:
                     behind = (text[found.end() :] for found in _NUMBER.finditer(text))
                     return any((unit := _UNIT.match(each)) and not is_stop_word(unit[1]) for each in behind)

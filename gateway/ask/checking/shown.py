@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence, Set
 
 from gateway.ask.checking.clean import without_links, without_markup
 from gateway.ask.checking.evidence import ITEM_NUMBER, Evidence
-from gateway.ask.checking.quotation import Quote
+from gateway.ask.checking.excerpts import Quote
 from gateway.ask.text.passages import CELLS, is_sentence
 from gateway.ask.text.sentences import MARKER
 from gateway.ask.text.words import asks

@@ -122,8 +122,8 @@ yearly annual annually year
 monthly month
 weekly week
 daily day
-minimum least
-maximum most utmost limit
+minimum min least lowest smallest
+maximum max most utmost limit highest largest
 late latest until before deadline
 early before
 distance course route length

@@ -12,7 +12,7 @@ from gateway.wiki.scripts import LOWERED, LOWERED_END, RAISED, RAISED_END, witho
 from gateway.wiki.source import Section
 
 # Increment when the same HTML gives other sections: pages cached before are fetched again.
-VERSION = 4
+VERSION = 5
 
 _BLOCKS = frozenset(
     {

@@ -24,9 +24,13 @@ _HIDDEN_CLASSES = frozenset(
     mw-references-wrap navbar navbox navbox-styles noprint notice ombox portal portalbox printfooter reference
     references reflist rellink sidebar side-box sistersitebox sister-box stub succession-box template-fact thumb
     tmbox toc vertical-navbox
-    breadcrumb breadcrumbs nav-panel navfooter navheader sphinxsidebar
+    breadcrumb breadcrumbs nav-panel navfooter navheader sphinxsidebar toctree-wrapper
     """.split()  # noqa: SIM905 - a list of quoted words is harder to read
 )
+# Of HTML5: the way to other pages, the copyright of all pages.
+_HIDDEN_ROLES = frozenset({"contentinfo", "navigation", "search"})
+# The number of a note, in the text and before the note; "[1]" would be taken for a citation.
+_NOTE_MARKS = frozenset({"footnote", "footnote-reference", "para"})
 _HIDDEN_STYLE = re.compile(r"display\s{0,8}:\s{0,8}none", re.IGNORECASE)
 _MATH_WRAPPER = re.compile(r"\{\\(?:display|text|script)style\s?(.*)\}", re.DOTALL)
 # The end tag of an element outside a table does not end the table's cells.
@@ -50,6 +54,10 @@ def shown(html: str) -> Iterator[str | tuple[Tag, bool]]:
 def is_infobox(element: Tag) -> bool:
     """Whether it is a table of facts about the page's subject."""
     return element.name == "table" and "infobox" in element.classes
+
+
+def _is_note_mark(element: Tag) -> bool:
+    return element.name in ("a", "sup") and not _NOTE_MARKS.isdisjoint(element.classes)
 
 
 def math_source(text: str) -> str:
@@ -130,11 +138,12 @@ class _Elements:
             if "autonumber" in classes:  # an external link shown as [1]
                 return attributes.get("href")
             missing_template = "new" in classes and attributes.get("title", "").startswith("Template:")
-            return "" if missing_template or "headerlink" in classes else None
+            return "" if missing_template or "headerlink" in classes or _is_note_mark(element) else None
         is_hidden = (
             name in _HIDDEN_TAGS
             or (not _HIDDEN_CLASSES.isdisjoint(classes) and not is_infobox(element))
-            or attributes.get("role") == "navigation"
+            or attributes.get("role") in _HIDDEN_ROLES
+            or _is_note_mark(element)
             or attributes.get("id") == "toc"
             or _HIDDEN_STYLE.search(attributes.get("style", ""))
         )

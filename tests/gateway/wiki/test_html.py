@@ -69,6 +69,16 @@ def test_pictures_forms_and_navigation_are_left_out() -> None:
     assert lead(html) == "a"
 
 
+def test_contents_copyright_and_numbers_of_notes_are_left_out() -> None:
+    html = (
+        "<p>One<a class='footnote-reference brackets' href=#f>[1]</a> is two<a class=footnote><sup class=footnote>[2]"
+        "</sup></a>.</p><div class='toctree-wrapper compound'><ul><li><a>2. Other chapters</a></li></ul></div>"
+        "<div class=footnote><p><a class=para><sup class=para>[2] </sup></a>A note.</p></div>"
+        "<div class=footer role=contentinfo>© Copyright 2023.</div>"
+    )
+    assert lead(html) == "One is two.\n\nA note."
+
+
 def test_sections_of_old_and_new_wikis() -> None:
     html = """<p>intro</p>
     <h2><span id="A_.26_B"></span><span class="mw-headline" id="A_&amp;_B">A &amp; <i>B</i></span>
