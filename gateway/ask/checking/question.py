@@ -110,9 +110,6 @@ _ORDINALS = {
 _PRONOUN = any_case(r"\b(it|this|that|he|she|him|her|they|them|those|these)\W*\Z")
 _A_BIT = any_case(r"\ba (?:little )?bit\b(?! of\b)")
 _AGE = any_case(r"\b[0-9]{1,3}[ -]years?[ -]old\b")
-# So does how long "I" do something: "I will be on holiday for 3 weeks, what should I do?"
-_FIRST_PERSON = any_case(r"\b(?:i|we)\b")
-_OWN_TIME = any_case(r"\bfor (?:about )?[0-9]+ (?:hour|day|week|month|year)s?\b")
 _WHICH = any_case(r"\b(?:which|what) (\w+)")
 # Digits and underscores make a token a name: tcp_fin_timeout.
 _NO_WORD, _LETTER = re.compile("[0-9_]"), re.compile(r"[^\W\d_]")
@@ -196,8 +193,7 @@ class ReadQuestion(Struct, frozen=True):
 
 def read_question(text: str, known: frozenset[str], ordinary: frozenset[str]) -> ReadQuestion:
     """Find names, other words and kind; a word that is not ``known`` may be another one, misspelt."""
-    text = _A_BIT.sub("", _AGE.sub("", text))
-    text = as_meant(_OWN_TIME.sub("", text) if _FIRST_PERSON.search(text) else text)
+    text = as_meant(_A_BIT.sub("", _AGE.sub("", text)))
     found = features(text, ordinary)
     words: set[str] = set()
     names: dict[str, str] = {}

@@ -22,7 +22,7 @@ from gateway.ask.checking.question import kind_of, side_by_side
 from gateway.ask.checking.relevance import LEAST_SHARE, Relevance
 from gateway.ask.checking.signals import BECAUSE, DENIES, NO_ROW, PLACE_TOLD, REFERS, REQUIRES
 from gateway.ask.text.passages import ABOUT_TEXT, CELLS, REFERENCE, introduces, is_sentence
-from gateway.ask.text.words import asks, content_words
+from gateway.ask.text.words import asks, content_words, features
 
 # Weights of a question's word in a sentence, in a heading that is a question, in the sentences beside it, and above it.
 _OWN, _ASKED_ABOVE, _BESIDE, _ABOVE = 1.0, 0.7, 0.4, 0.5
@@ -31,9 +31,19 @@ _OWN, _ASKED_ABOVE, _BESIDE, _ABOVE = 1.0, 0.7, 0.4, 0.5
 # defined, steps where these are asked for, a sentence, and the price of a second one.
 _KIND, _FITS, _TITLED, _FIRST, _DEFINES, _STEPS, _PROSE, _SECOND = 2.0, 0.5, 0.6, 2.0, 1.3, 2.0, 0.3, 0.3
 # A row under what is asked for, one that begins with a name of the question, one that begins with a sign of it, a
-# number before what is counted, a reason, what must be, the price of a sentence about the text itself, and a place
-# with a name.
-_COLUMN, _ROW, _SIGNED, _COUNTED, _REASON, _NEEDED, _ABOUT, _PLACED = 1.0, 1.0, 3.0, 1.0, 1.0, 1.0, 1.0, 1.0
+# number before what is counted, a reason, what must be, several names for "Which backgrounds …?", the price of a
+# sentence about the text itself, and a place with a name.
+_COLUMN, _ROW, _SIGNED, _COUNTED, _REASON, _NEEDED, _NAMING, _ABOUT, _PLACED = (
+    1.0,
+    1.0,
+    3.0,
+    1.0,
+    1.0,
+    1.0,
+    0.5,
+    1.0,
+    1.0,
+)
 # Of _KIND, for a time that is told by what happens then; the price of what is not, where it is asked when or how.
 _BY_CLAUSE, _DENIED = 0.7, 0.4
 _PLACE = 0.05  # what each place among the pages costs
@@ -235,6 +245,9 @@ class Quotations(Relevance):
         most = self._tables[key] if passage.header and not self.question.several else 0
         return self._in_first_cell(passage) < most
 
+    def _names_several(self, text: str) -> bool:
+        return len(features(text, self._evidence.ordinary).names - self.question.words) > 1
+
     def _weight(self, words: Set[str]) -> float:
         return sum(self.weights[word] for word in words)
 
@@ -327,6 +340,7 @@ class Quotations(Relevance):
             + _COUNTED * (bool(question.counts and digits) and not row and self.counted(digits, text))
             + _PLACED * (question.where and PLACE_TOLD.search(text) is not None)
             + _REASON * (question.why and BECAUSE.search(text) is not None)
+            + _NAMING * (question.lists and bool(question.which) and self._names_several(text))
             + _NEEDED * (question.needs and REQUIRES.search(text) is not None)
             + _STEPS * ((question.how_to and are_steps(lines)) or (question.code and are_code(lines)))
             - _SECOND * max(0, end - start - 1)

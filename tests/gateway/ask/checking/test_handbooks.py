@@ -6,7 +6,6 @@ import pytest
 
 from gateway.ask.checking.evidence import Statement
 from gateway.ask.checking.excerpts import quotable
-from gateway.ask.checking.question import read_question
 from gateway.wiki.source import Page
 from tests.gateway.ask.checking.test_relevance import LAMP, SALT, relevance
 from tests.gateway.ask.checking.test_unseen import answers, said
@@ -30,6 +29,11 @@ DISKS = page(
     "Disks",
     "By setting one of your main slots aside, you can divide the rest. A disk has 4 main slots and a label.",
 )
+FAITH = page(
+    "Faith",
+    "Depending on the trade, some players start out with a faith.\n\n"
+    "To start with a faith, choose the trade of Priest, Grey Monk or Hermit.",
+)
 UPSTREAM = page("Upstream", "Free software helps others. Sometimes the cost to a carver is not worth it.")
 ENTRY = page("Entry", "Entry to the carvers' yard is free on Mondays.")
 AVERAGE = page("Labels", "The average reader sees a label.")
@@ -50,6 +54,7 @@ DRINKS = page("Potions", "Potions can be quaffed (drunk) with the q key.")
         ("how many main slots can i have", DISKS, "4 main slots"),
         ("what is the max level", HEIGHTS, "27"),
         ("how do i drink a potion", DRINKS, "with the q key"),
+        ("which trades start with a faith", FAITH, "Priest, Grey Monk or Hermit"),
     ],
 )
 def test_what_is_quoted_of_a_manual(question: str, pages: Page, quoted: str) -> None:
@@ -68,12 +73,6 @@ def test_a_row_with_one_cell_is_no_answer() -> None:
 def test_free_software_is_no_price() -> None:
     assert not answers(relevance("how much does a carver cost", UPSTREAM, LAMP, SALT))
     assert "free on Mondays" in said(relevance("how much does entry cost", ENTRY, LAMP, SALT))
-
-
-def test_how_long_somebody_is_away_is_no_name() -> None:
-    asked = read_question("i am away for 3 weeks, who feeds the cat?", frozenset(), frozenset())
-    assert "3" not in asked.words
-    assert "3" in read_question("what happens after 3 weeks?", frozenset(), frozenset()).names
 
 
 def test_the_word_that_tells_most_must_be_there() -> None:
