@@ -24,7 +24,7 @@ _HIDDEN_CLASSES = frozenset(
     mw-references-wrap navbar navbox navbox-styles noprint notice ombox portal portalbox printfooter reference
     references reflist rellink sidebar side-box sistersitebox sister-box stub succession-box template-fact thumb
     tmbox toc vertical-navbox
-    breadcrumb breadcrumbs nav-panel navfooter navheader sphinxsidebar toctree-wrapper
+    breadcrumb breadcrumbs nav-panel navfooter navheader sphinxsidebar toctree-wrapper longdesc-link
     """.split()  # noqa: SIM905 - a list of quoted words is harder to read
 )
 # Of HTML5: the way to other pages, the copyright of all pages.

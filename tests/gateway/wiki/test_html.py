@@ -74,7 +74,7 @@ def test_contents_copyright_and_numbers_of_notes_are_left_out() -> None:
         "<p>One<a class='footnote-reference brackets' href=#f>[1]</a> is two<a class=footnote><sup class=footnote>[2]"
         "</sup></a>.</p><div class='toctree-wrapper compound'><ul><li><a>2. Other chapters</a></li></ul></div>"
         "<div class=footnote><p><a class=para><sup class=para>[2] </sup></a>A note.</p></div>"
-        "<div class=footer role=contentinfo>© Copyright 2023.</div>"
+        "<div class=longdesc-link><a>[D]</a></div><div class=footer role=contentinfo>© Copyright 2023.</div>"
     )
     assert lead(html) == "One is two.\n\nA note."
 
