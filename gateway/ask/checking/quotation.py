@@ -365,7 +365,8 @@ class Quotations(Relevance):
         ) * len(sought)
         # Without a page that is named, the words that it lacks must not tell more: "packages on average".
         plain = not (titled or question.names or signed)
-        clear = clear and not (plain and self._weight(said) < _LEAST_CLEAR_WEIGHED * self._weight(sought))
+        least = _LEAST_CLEAR_WEIGHED * self._weight(sought & self._known)
+        clear = clear and not (plain and self._weight(said) < least)
         # "This turns off the feature": what does, no sentence before it tells.
         led = statements[start - 1].kind == "prose" if start else not self._begins_section(passage)
         alone = not every_word and not led and REFERS.match(text) is not None
