@@ -340,7 +340,7 @@ class Quotations(Relevance):
             + _COUNTED * (bool(question.counts and digits) and not row and self.counted(digits, text))
             + _PLACED * (question.where and PLACE_TOLD.search(text) is not None)
             + _REASON * (question.why and BECAUSE.search(text) is not None)
-            + _NAMING * (question.lists and bool(question.which) and self._names_several(text))
+            + _NAMING * (end - start == 1 and question.lists and self._names_several(text))
             + _NEEDED * (question.needs and REQUIRES.search(text) is not None)
             + _STEPS * ((question.how_to and are_steps(lines)) or (question.code and are_code(lines)))
             - _SECOND * max(0, end - start - 1)
