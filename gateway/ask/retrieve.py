@@ -261,9 +261,8 @@ def _ranked(
     asked = _telling(question)
     for rank, ref in enumerate(own.hits["title"].refs, 1):
         naming = asked & (_telling(ref.title) | _telling(ref.redirect))
-        share = (
-            min(1.0, len(naming) / (_NAMING_SHARE * len(asked))) if naming else 1.0
-        )  # 1: misspelt, perhaps
+        # A title without any of the words was found by a search for misspelt ones.
+        share = min(1.0, len(naming) / (_NAMING_SHARE * len(asked))) if naming else 1.0
         scores[ref.title] = scores.get(ref.title, 0.0) + share * _TITLES / (K_SEARCH + rank)
     return {title: finders[title] for title in sorted(scores, key=scores.__getitem__, reverse=True)}
 

@@ -39,9 +39,7 @@ class _Reader:
         self._done: list[Section] = []
         self._head = ("", 1)
         self._items: list[str] = []  # the section's lines
-        self._paragraph: list[
-            str
-        ] = []  # lines of the open paragraph or item, of which a later one is a continuation
+        self._paragraph: list[str] = []  # the lines of the open paragraph or item
         self._in_list = self._in_table = False
 
     def sections(self) -> list[Section]:
