@@ -115,16 +115,19 @@ def reminder_within(text: str, now: datetime) -> Reminder | None:
 
 def following(text: str, titles: Sequence[str]) -> Understood | None:
     """Request behind a message that changed the tasks of these titles: for the rest, or to take it back."""
-    if titles and _THE_REST.fullmatch(text):
+    if not titles or len(text) > _LONGEST:
+        return None
+    if _THE_REST.fullmatch(text):
         return Understood(lists=[ListRequest(op="show")])
-    if titles and _UNDO.fullmatch(text):
+    if _UNDO.fullmatch(text):
         return Understood(lists=[ListRequest(op="drop", what=each) for each in titles])
     return None
 
 
 def shows(text: str) -> bool:
     """Whether a message only asks for the list."""
-    return bool(_THE_REST.fullmatch(text)) or any(each.op == "show" for each in list_requests(text))
+    short = len(text) <= _LONGEST
+    return short and bool(_THE_REST.fullmatch(text) or any(each.op == "show" for each in list_requests(text)))
 
 
 def is_open(found: Understood, now: datetime) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gateway.config.settings import Settings
+from gateway.runs.requests.understood import following, shows
 from tests.gateway.api.conftest import Client, in_process
 from tests.gateway.api.conversations.test_conversations import say, start, text_of
 from tests.gateway.api.scripted import ScriptedInference
@@ -98,3 +99,8 @@ async def test_a_larger_model_replies_itself_and_sees_the_list(settings: Setting
         said = await say(client, name, "todo: buy stamps")
     assert not said["message"]["text"].startswith("On your list")
     assert "Buy stamps" in text_of([call for call in inference.calls if call.lane == "interactive"][-1])
+
+
+def test_a_long_message_is_no_request_and_costs_no_search() -> None:
+    text = "put milk on my list and " * 20_000
+    assert not shows(text) and following(text, ["Milk"]) is None
