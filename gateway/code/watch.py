@@ -145,7 +145,7 @@ class ProjectWatcher:
         finally:
             if process.returncode is None:
                 process.kill()
-                await process.wait()
+                await process.communicate()
         if process.returncode:
             lines = output.decode("utf-8", "replace").strip().splitlines()
             raise HearthError(lines[-1] if lines else f"indexing ended with status {process.returncode}")

@@ -111,7 +111,7 @@ async def _pulled(services: Services, name: str) -> AsyncIterator[PullLine]:
     finally:
         if process.returncode is None:
             process.terminate()
-        await process.wait()
+        await process.communicate()  # also what it still wrote, without which it would not count as ended
 
 
 async def copy(request: ApiRequest) -> PullLine:

@@ -25,6 +25,7 @@ from gateway.runs.tool import Calling, RunTool, ToolOutput, hash_of
 MISSING = "MCP servers need the extra hearth[mcp]; install it with: python -m pip install 'mcp>=2.3,<3'"
 _FRESH_SECONDS = 60.0  # how long a list of tools is used
 _START_SECONDS = 20.0  # of our process, besides the server's time
+_END_SECONDS = 5.0  # for the rest of the output, which a process that left the group may hold open
 _LIST_BYTES = 1024 * 1024
 _MAX_DESCRIPTION = 4000
 _MAX_ARGUMENTS = 50
@@ -182,7 +183,10 @@ async def _ask(wanted: Wanted, most: int) -> Reported:
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-        await process.wait()
+        # asyncio waits for the end of what was written, too: unread output would make `wait` last for ever.
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_END_SECONDS):
+                await process.communicate()
     if found is None:
         raise OutsideError(
             f"the MCP server `{server.name}` sent more than can be read, or broke its protocol"

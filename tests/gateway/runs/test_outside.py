@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +87,19 @@ async def test_a_description_that_changes_asks_again(
         run = await answer(client, task, "retry")
         assert run["breakpoint"]["kind"] == "approval", "the first one was for another tool"
         assert (await answer(client, task, "yes"))["result"] == "said one"
+
+
+async def test_output_that_nobody_reads_does_not_hold_a_step(
+    settings: Settings, inference: ScriptedInference, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """asyncio does not count a process as ended while more than twice the ``limit`` is unread."""
+    monkeypatch.setattr(
+        asyncio, "create_subprocess_exec", partial(asyncio.create_subprocess_exec, limit=1000)
+    )
+    server = bad("large", seconds=60.0, max_bytes=100_000)
+    async with in_process(configured(settings, server), inference) as client:
+        run = await rest(client, await begin(client, "x", "odd.say: one"))
+    assert "sent more than 100000 bytes" in str(run)
 
 
 @pytest.mark.parametrize(
