@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Callable
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -238,7 +239,7 @@ def test_any_value_anywhere_is_refused_or_sound(exported: Path, changes: list) -
     for where, value in changes:
         places = _places(changed)
         container, key = places[where % len(places)]
-        container[key] = value
+        container[key] = deepcopy(value)  # the list of an earlier change may be put into itself
     imported("\n".join(map(json.dumps, changed)).encode())
 
 
