@@ -50,5 +50,5 @@ def unstored(asked: str) -> tuple[str, bool]:
 
 
 def unspoken(languages: Collection[str], text: str) -> str:
-    """The sentence that says so, or "" if the model speaks the language of ``text``, or nothing is known of either."""
+    """The sentence that a Vietnamese ``text`` is in no language of the model; "" for any other text or model."""
     return "" if speaks(languages, text) else UNSPOKEN

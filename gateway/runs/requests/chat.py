@@ -103,8 +103,8 @@ class ChatRequests(Requests):
 
     async def answer(self, conversation: Conversation, asked: str) -> tuple[str, bool]:
         def read(connection: apsw.Connection) -> tuple[str, bool]:
-            last = next(iter(page_of_messages(connection, conversation.id, limit=1)), None)
-            if last is None or last.role != "user" or last.text != asked:
+            last = _asked(connection, conversation, asked)
+            if last is None:
                 return "", False
             if conversation.kind == "channel":
                 found = understood([asked], self._now(conversation, last))
@@ -124,8 +124,8 @@ class ChatRequests(Requests):
 
     async def noted(self, conversation: Conversation, asked: str) -> tuple[str, bool]:
         def read(connection: apsw.Connection) -> tuple[str, bool]:
-            last = next(iter(page_of_messages(connection, conversation.id, limit=1)), None)
-            if last is None or last.role != "user" or last.text != asked or conversation.kind == "channel":
+            last = _asked(connection, conversation, asked)
+            if last is None or conversation.kind == "channel":
                 return "", False
             changed = [
                 task
@@ -383,6 +383,12 @@ class _Given(Struct, frozen=True):
             others = open_tasks_besides(self.connection, self.owner, day)
             tasks += [task for task in others if self._day_in(task) == day]
         return [task for task in tasks if task.level == "task" and task.state not in ENDED]
+
+
+def _asked(connection: apsw.Connection, conversation: Conversation, asked: str) -> StoredMessage | None:
+    """The last message, if it is the user's that is to be answered."""
+    last = next(iter(page_of_messages(connection, conversation.id, limit=1)), None)
+    return last if last is not None and (last.role, last.text) == ("user", asked) else None
 
 
 def _titles(request: ListRequest) -> list[str]:
