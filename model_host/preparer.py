@@ -95,8 +95,9 @@ class Preparer:
             return protocol.Failed(
                 request.id,
                 "prompt_too_long",
-                f"the prompt has {len(tokens)} tokens; the model's context holds {self._limit}, "
-                "with room for at least one token of the answer",
+                # Clients that shorten a chat by themselves look for "prompt is too long" or "maximum context length".
+                f"the prompt is too long: this model's maximum context length is {self._limit} tokens with at least "
+                f"one of the answer, and the prompt has {len(tokens)}",
                 details={"tokens": len(tokens), "limit": self._limit},
             )
         if not tokens:
