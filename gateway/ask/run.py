@@ -25,7 +25,7 @@ from gateway.ask.journal import Journal
 from gateway.ask.limits import Limits, effective_limits
 from gateway.ask.retrieve import Found, Retrieval
 from gateway.ask.terms import propose_terms
-from gateway.ask.text.wording import asks_nothing
+from gateway.ask.text.wording import asks_nothing, request_about
 from gateway.ask.types import AnswerDelta, AskResult, Budget, Skipped
 from gateway.base.aio import side_by_side, stop
 from gateway.base.errors import PromptTooLongError
@@ -279,5 +279,5 @@ async def _no_terms() -> list[str]:
 
 def _what_to_ask(subject: str, titles: Sequence[str]) -> str:
     """The reply to a message that asks nothing; in English, as a refusal is."""
-    examples = " ".join(f"What is {title}?" for title in titles)
+    examples = " ".join(map(request_about, titles))
     return f"Ask a question about {subject}" + (f", for example: {examples}" if examples else ".")

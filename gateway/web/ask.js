@@ -117,14 +117,15 @@ class Answer {
     this.body.replaceChildren(render(result.answer, (n) => (cited.has(n) ? this.marker(n) : null)));
     const { total } = result.timings;
     const time = total < 0.1 ? "under 0.1 s" : `${total.toFixed(1)} s`;
-    this.summary.textContent = `How it was found · ${result.model} · ${time}`;
+    const unused = result.skipped.length ? ` · ${result.skipped.length} not used` : "";
+    this.summary.textContent = `How it was found · ${result.model} · ${time}${unused}`;
     this.details.open = false;
+    this.stages.append(...result.skipped.map((page) => h("li", {}, `Not used: ${page.title} (${page.reason})`)));
     this.details.append(h("p", { class: "hint" }, budgetText(result.budget), ` Request ${result.id}.`));
     const unsourced = result.citations.length === 0;
     this.element.classList.toggle("unsourced", unsourced);
     this.end.append(
       unsourced ? h("p", { class: "remark" }, "No source: none of the pages supports an answer.") : this.sources(result.citations),
-      ...result.skipped.map((page) => h("p", { class: "remark" }, `Not used: ${page.title} (${page.reason})`)),
       copyButton(() => asText(result)),
     );
   }

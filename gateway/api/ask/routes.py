@@ -16,6 +16,7 @@ from gateway.api.parsing.fields import Body, User, convert, invalid, parse, pars
 from gateway.api.parsing.paging import query_of
 from gateway.api.services import ApiRequest
 from gateway.api.streaming.streams import Relay, StreamReply, done_of, named_events, until_disconnect
+from gateway.ask.text.wording import request_about
 from gateway.ask.types import AnswerDelta, AnswerDone, AskCall, AskEvent, AskResult, Citation, Stage
 from gateway.base.errors import InvalidRequestError, TooLargeError
 from gateway.code.pages import project_pages
@@ -167,7 +168,7 @@ class Examples(Struct, frozen=True):
 
 async def examples(request: ApiRequest) -> Examples:
     """Questions to begin with, about pages of the wiki."""
-    return Examples([f"What is {title}?" for title in await request.services.wiki.subjects(_EXAMPLES)])
+    return Examples([request_about(title) for title in await request.services.wiki.subjects(_EXAMPLES)])
 
 
 class PageTitle(Struct, frozen=True, kw_only=True):

@@ -93,3 +93,8 @@ def written_out(question: str) -> str:
 def asks_nothing(question: str) -> bool:
     """Whether a message is only a greeting or thanks, or asks what it can ask."""
     return _ASKS_NOTHING.fullmatch(question.strip()) is not None
+
+
+def request_about(title: str) -> str:
+    """An example of a question; a title may be of a person, so "What is …?" would be wrong for some."""
+    return f"Tell me about {title}."

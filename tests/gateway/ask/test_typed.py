@@ -212,7 +212,7 @@ async def test_a_greeting_is_answered_with_questions_to_ask() -> None:
     model = Model([], "")
     asked = Asked(model, MemoryWiki(page("Befunge", *BEFUNGE)))
     result = await asked.ask("hello!")
-    assert result.answer.endswith(", for example: What is Befunge?")
+    assert result.answer.endswith(", for example: Tell me about Befunge.")
     assert not model.calls
     assert not result.citations
 
