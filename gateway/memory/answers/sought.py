@@ -113,6 +113,8 @@ _DEFINITE = re.compile(
 )
 _BEFORE_NAME = re.compile(rf"(\w+)(?: của)?(?: (?i:{SUBJECT_VI}))?[,:]? \(?(?=([{UPPER}]\w+))")
 _ASKS_AGE = re.compile(r"\bhow old\b|(?<!\w)tuổi(?!\w)", re.I)
+_WHAT_IS_THE = re.compile(r"\W*(?:(?:and|so|but|ok)\W+)?what(?:['’]?s| is| was) ", re.I)
+_THE_ONE = re.compile(r"\b(?:the|our|my) (\w+)\b|\b(\w+)(?:['’]s|:| (?:is|was)\b)", re.I)
 _NAME = re.compile(rf"(?<=\w )[{UPPER}]\w")
 _AGED = re.compile(
     r"\b[0-9]{1,3} ?(?:tuổi|years?|yrs?|y/?o|months?|weeks?)\b|"
@@ -127,7 +129,8 @@ _WHO_IS = re.compile(r"(?:who(?:['’]?s| is| was)) (?P<who>\w+)|(?P<vi>\w+) là
 _POINTS_BACK = re.compile(r"\W*(?:(?:and|oh|ok|so|btw)\W+)?(?:she|he|they)\b", re.I)
 _ASKS = re.compile(
     r"^\W*(?:(?:hi|hey|hello|ok|so|and|also)\W+)*(?:what|which|who|whose|where|when|why|how|can|could|do|does|did|is|are|"
-    r"should|would|will|any)\b|\?\W*$|(?<!\w)(?:gì|sao|mấy giờ|bao nhiêu|bao giờ|khi nào|ai|nào|không|ko|chưa|nhỉ)\W*$",
+    r"should|would|will|any)\b|\?\W*$|\bwonder\w* (?:if|whether|what|who|how|when|where|why)\b|"
+    r"(?<!\w)(?:gì|sao|mấy giờ|bao nhiêu|bao giờ|khi nào|ai|nào|không|ko|chưa|nhỉ)\W*$",
     re.I,
 )
 _GOES_ON_SAYING = re.compile(
@@ -264,6 +267,9 @@ def says(question: Sought, text: str, following: str = "") -> bool:
         return False
     if question.reported:
         return question.words <= said and bool(REPORTED.search(text) or _GOES_ON_SAYING.match(following))
+    [word, *others] = question.words
+    if not others and _WHAT_IS_THE.match(question.text) and not _defined(word, text):
+        return False
     # Longer messages without a name or a number are about something else.
     if question.loose and not (_PARTICULAR.search(text) or len(text.split()) <= _SAYS_ONE):
         return False
@@ -277,6 +283,11 @@ def says(question: Sought, text: str, following: str = "") -> bool:
         kind = of_kind(question.text, text)
         return kind or bool(_ON.match(following) and of_kind(question.text, following))
     return asks_kind(question.text) and _completes(question, said, following)
+
+
+def _defined(word: str, text: str) -> bool:
+    """Whether a message speaks of the one thing of its kind: "the deadline moved", but not "time to get up"."""
+    return any(content(thing[1] or thing[2]) == {word} for thing in _THE_ONE.finditer(text))
 
 
 def _names(question: Sought, text: str) -> bool:

@@ -53,7 +53,7 @@ _ADDED = tuple(
         rf"{_WISH}add to {_LIST}:? (?P<what>.+)",
         r"(?:new )?(?:todo|to-do|to do|task)(?: for (?:me|today|tomorrow))?\s*[:\-–]\s*(?P<what>.+)",
         rf"(?:i|we)(?:['’]?ve| have)? (?:really |still |also )?(?:need to|have to|got to|gotta|must|should) "
-        rf"(?P<what>.*{_DATED}.*)",
+        rf"(?P<what>(?!be able to\b).*{_DATED}.*)",
         rf"(?:still |also )?(?:need to|have to|got to|gotta) (?P<what>.*{_DATED}.*)",
         rf"nhắc {SUBJECT_VI} (?:(?:là|phải|nhớ|việc) )*(?P<what>(?!lại|đến|tới).+)",
         rf"đừng để {SUBJECT_VI} quên (?P<what>.+)",

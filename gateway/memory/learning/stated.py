@@ -95,8 +95,8 @@ _HOMELY = re.compile(
 _ITEM = re.compile(r"^(?P<joined>(?:and|or|và|hoặc)\s+)?(?P<item>[^\W\d_][\w'’-]*(?: [\w'’-]+)?)$", re.I)
 _LISTED = ("allergy", "diet", "preference", "speaks")
 _HEAD = re.compile(
-    r"\s+(?:over|to|than|rather|more|better|most|best|very|a lot|in|on|at|with|for|when|because|since|every|especially|"
-    r"hơn|nhất|lắm|quá|từ|ở)\b.*$|\s+(?:any ?more|any longer|nữa)$",
+    r"(?<!the)\s+(?:over|to|than|rather|more|better|most|best|very|a lot|in|on|at|with|for|when|because|since|every|"
+    r"especially|hơn|nhất|lắm|quá|từ|ở)\b.*$|\s+(?:any ?more|any longer|nữa)$",
     re.I,
 )
 # The writer in a text, for which a name is put at last: in English, and in Vietnamese.
@@ -110,14 +110,17 @@ _THIRD = (
     (re.compile(r"^(?:my|our)\b", re.I), f"{_EN}'s"),
     (re.compile(r"\b(?:my|our)\b", re.I), "their"),
     (re.compile(r"\bme\b", re.I), _EN),
+    (re.compile(r"\b(?:myself|ourselves)\b", re.I), "themselves"),
+    (re.compile(r"^this is\b", re.I), f"{_EN} is"),
     (re.compile(rf"^([{UPPER}][\w'’ -]*) here$"), rf"{_EN} is \1"),
     (re.compile(r"^turned\b", re.I), f"{_EN} turned"),
+    (re.compile(rf"^({_EN}) do(?= (?!not\b))", re.I), r"\1 does"),
     (re.compile(rf"(?<={_EN})(.*?)\b(?:don['’]?t|do not)\b", re.I), r"\1does not"),
     (re.compile(rf"^(nhà )?{SUBJECT_VI}\b{_OTHER}(?=\s)", re.I), rf"\1{_VI}"),
-    (re.compile(r"\b(?:mình|tôi|tớ|tao|tui|mk|mik)\b", re.I), _VI),
+    (re.compile(r"\b(?:mình|tôi|tớ|tao|tui|mk|mik)\b"), _VI),  # "Tao" is a name
 )
 _INFLECTED = re.compile(
-    rf"^({_EN} (?:(?:also|actually|currently|now|just|really|still|mostly|usually|always|only|recently|finally|"
+    rf"^({_EN} (?:(?:also|actually|currently|now|just|really|still|mostly|usually|always|never|only|recently|finally|"
     r"absolutely|totally|mainly)\s+)*)(live|reside|work|run|own|study|teach|speak|drive|ride|use|play|like|love|enjoy|adore|prefer|hate|volunteer|write|code|"
     r"dislike|despise|detest|loathe|eat|drink|come|have|take)\b",
     re.I,
@@ -166,6 +169,7 @@ def stated_facts(text: str, speaker: str = "") -> list[StatedFact]:
                 if fact is None and subject == "I":  # "I'm Rosa, 34, living in Leeds"
                     fact = _read(f"I'm {said}", clause.text)
         if fact is None:
+            last = None  # "I don't eat meat, but I do eat fish and eggs"
             continue
         begins = _SUBJECT.match(said)
         if begins and not subject:
@@ -255,7 +259,7 @@ def _slug(text: str) -> str:
         unicodedata.normalize("NFKD", text.casefold().replace("đ", "d")).encode("ascii", "ignore").decode()
     )
     words = re.findall(r"[a-z0-9]+", plain)
-    telling = [word for word in words if word not in ("a", "an", "the", "my", "our")]
+    telling = [word for word in words if word not in ("a", "an", "any", "the", "my", "our")]
     return "_".join(telling or words)[:_MOST_SLUG].strip("_")
 
 

@@ -38,14 +38,16 @@ class LatePattern:
 # A shorter quote stands in too many texts.
 _LEAST_QUOTE = 3
 
-# A point inside a number or a name, or behind an initial or a title, ends no sentence.
+# A point inside a number or a name, or behind an initial or a title, ends no sentence; one between a small letter and a
+# word with a capital does ("a student.Besides, …").
 SENTENCE = re.compile(
-    r"[^\n.!?…]*(?:(?:[.…](?=\w)|(?:(?<=\b[^\W\d_])|(?<=\b(?i:Dr|Mr|Ms|St))|(?<=\b(?i:Mrs))|(?<=\b(?i:Prof)))\.(?= ))"
+    r"[^\n.!?…]*(?:(?:[.…](?=\w)(?!(?<=[a-z]{3}\.)[A-Z][a-z’']*[\s,])|"
+    r"(?:(?<=\b[^\W\d_])|(?<=\b(?i:Dr|Mr|Ms|St))|(?<=\b(?i:Mrs))|(?<=\b(?i:Prof)))\.(?= ))"
     r"[^\n.!?…]*)*[.!?…]*\n*"
 )
 CLAUSE = re.compile(
-    # "a house with a garden, in Lund" is one clause.
-    rf"[;:–—]\s|,\s(?!(?:in|near)\s(?-i:[{UPPER}])\w+\W*$)|"
+    # "a house with a garden, in Lund" is one clause, so is "on May 1st, 1988".
+    rf"[;:–—]\s|,\s(?!(?:in|near)\s(?-i:[{UPPER}])\w+\W*$|(?:19|20)\d\d\b)|"
     r"\s(?:and|but|while|because|so|cuz|cos|coz|bc|although|even though|btw|by the way|fyi|"
     r"và|nhưng|(?<!không )còn|vì|nên|(?:rồi|nhưng|vậy|thế) mà)\s",
     re.I,

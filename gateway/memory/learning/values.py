@@ -48,6 +48,7 @@ TALK = re.compile(
 UNCLEAR = re.compile(rf"\b(?:i|mình|tôi|tớ)\b|{TALK.pattern}", re.I)
 NO_PLACE = re.compile(
     r"^(?:my|our|your|sin|limbo|chaos|misery|poverty|luxury|comfort|secret|silence|exile|danger|sợ|"
+    r"an? (?:\w+ )?(?:third|another|different|foreign|new|strange) country|"
     r"constant|dreams?|night|pain|interesting|\d|linux|windows|mac\w*|neo?vim|vim|emacs|vs ?code|"
     r"react|vue|angular|svelte|rust|go|golang|python|java\w*|typescript|kotlin|swift|postgres\w*|mysql|sqlite|docker|"
     r"kubernetes|k8s|podman|aws|azure|gcp|github|gitlab|arch|ubuntu|debian|fedora|nix\w*|firefox|chrome|brave|"
@@ -61,6 +62,11 @@ NO_NAME = re.compile(
     r"unknown|hard|easy|important|mud|there|here|being|is|was|by|for|pronounced|spelled|too|very|so|never|your|what|"
     r"now|anytime|sir|away|up|off|out|to|into|from|mon(?:day)?|tuesday|wednesday|thursday|friday|saturday|sunday|lazy|stupid|weird|biased)\b",
     re.I,
+)
+# "This is John's Distribution", "I'm from Lexington Software"
+ORGANIZATION = (
+    r"['’]s \w|\b(?:company|co|corp(?:oration)?|inc(?:orporated)?|ltd|llc|gmbh|university|college|bank|hotel|hospital|"
+    r"clinic|agency|group|software|enterprises|technologies|solutions|services|department|office|desk|associates|partners|sons)\b\.?$"
 )
 NO_ALLERGY = re.compile(
     r"^(?:mondays?|work|people|bullshit|nonsense|mornings?|meetings?|exercise|stupid\w*|getting up|"

@@ -123,11 +123,11 @@ WORDINGS = (
         rf"(?:(?:please|pls|just|you can|from now on|everyone|people|my friends),? )*calls? me {_PROPER}(?: .*)?",
         rf"(?:please|pls|just|you can) call me {_NAME}",
         rf"(?:hi|hello|hey|hallo)(?: \w+)? (?:i['’]?m|i am|this is) {_PROPER}(?: (?:from|and) .*)?",
-        rf"(?:hi|hello|hey|hallo)(?: there)? {_PROPER} here",
+        rf"(?:hi|hello|hey|hallo)(?: there)? {_PROPER}(?<!['’]s) here",
         rf"{_VI} tên(?: là)? {_NAME}",
         rf"tên(?: của)? {SUBJECT_VI}(?: là)? {_NAME}",
         rf"{_PLEASE}gọi {SUBJECT_VI} là {_NAME}(?: cho \w+)?",
-        refused=values.NO_NAME,
+        refused=re.compile(f"{values.NO_NAME.pattern}|{values.ORGANIZATION}", re.I),
     ),
     _row(  # "mình là Khánh": one syllable with a capital, which jobs have not
         "name",
@@ -159,7 +159,7 @@ WORDINGS = (
         rf"i come from {_WHAT}",
         rf"{_MY} home ?town is {_WHAT}",
         rf"(?:quê {SUBJECT_VI}|{SUBJECT_VI} quê)(?: (?:ở|là|gốc))* {_PROPER}(?: .*)?",
-        refused=values.NO_PLACE,
+        refused=re.compile(f"{values.NO_PLACE.pattern}|{values.ORGANIZATION}", re.I),
     ),
     _row(
         "birthday",
@@ -353,7 +353,11 @@ WORDINGS = (
         rf"{_VI}(?: {_NOT_VI})? (?:thích|yêu|mê|khoái|ghét) {_WHAT}",
         several=True,
     ),
-    _row("", r"my (?P<who>favou?rite [\w ]{3,20}?) (?:is|are) (?P<what>.+)"),
+    _row(
+        "",
+        r"my (?P<who>favou?rite [\w ]{3,20}?) (?:is|are) (?P<what>(?!(?:on|in|at|over|out|off|about|back|gone|closed|"
+        r"broken|missing|always|still)\b).+)",
+    ),
     _row(
         "reply_language",
         rf"{_PLEASE}(?:answer|reply|respond|write|speak|talk)(?: to)?(?: me)?(?: only)? in "

@@ -14,6 +14,8 @@ _DAY = any_case(rf"\b(?:(?:for|on|of) )?(?P<day>(?:{list_words.SOME_DAY})(?:,? \
 _OF_YOU = any_case(r"(?!.*\bremind me\b).*\b(?:(?:do|did|have|are|were) you|your|you (?:complete|do|have))\b")
 _PUT_OR_TAKEN = any_case(rf"(?:add|put|{list_words.TAKE})\b")
 _PART_OF_TODAY = any_case(r"\bthis (?:morning|afternoon|evening)\b")
+# Without a day it asks for advice.
+_ADVICE = any_case(r"what (?:(?:must|should) i do\b|am i supposed to do$)|.*\babout (?:it|this|that|them)\b")
 _WEEK = any_case(r"(?:next|this) (?:week|month|year|weekend)")
 _CALENDAR = any_case(r"\b(?:calendar|schedule|planner|diary|lịch)\b")
 _REMINDERS = any_case(r"\b(?:reminders?|alarms?|timers?|remember)\b")
@@ -138,6 +140,7 @@ def _shown(plain: str) -> ListRequest | None:
     if (
         re.match(r"(?:add|put|write)\b", plain, re.I)
         or _OF_YOU.search(plain)
+        or (day is None and _ADVICE.match(plain))
         or not list_words.ASKS.search(list_words.LISTED.sub(" ", plain))
         or not (list_words.LISTED.search(plain) or list_words.OPEN.search(plain))
     ):

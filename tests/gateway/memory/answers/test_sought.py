@@ -40,6 +40,7 @@ TODAY = date(2026, 11, 27)
         ("what colour will my kitchen be?", "I think I'll paint the kitchen yellow"),
         ("what are my kids called?", "i'm Tom, 34, teacher, two kids (Lea and Max)"),
         ("do I have a boat?", "I've got a boat, it leaks"),
+        ("what's the deadline?", "our deadline moved to 5 May"),
         ("do you remember my locker's code?", "the code of my locker is [redacted]"),
         ("where do I live?", "we live in Rome, my brother lives in Oslo"),
         ("khi nào mình đi bơi?", "thứ 3 thứ 5 đi bơi lúc 6h chiều"),
@@ -71,6 +72,8 @@ def test_a_question_is_answered_by_a_message_with_its_words_and_its_kind(asked: 
         ("do I have a dog?", "I'm thinking about buying a dog"),
         ("when do we leave?", "we leave the cat at home"),
         ("what is the atomic number?", "the atomic weight is 12"),
+        ("What's the time?", "It can't be time to get up yet."),
+        ("What's the answer?", "I wonder whether the answer is in the post"),
         ("how much does a cello cost?", "my cello is 40 years old"),
     ],
 )
