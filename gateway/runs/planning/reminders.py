@@ -9,10 +9,18 @@ from msgspec import Struct
 
 from gateway.ask.text.words import any_case
 from gateway.memory.learning.statements import LatePattern
+from gateway.runs.planning.vietnamese import in_plain_words
 from gateway.runs.planning.when import DAY, SPAN, SPOKEN, SPOKEN_HOUR, TIME, TIME_WITHIN
 
 Kind = Literal["reminder", "alarm", "timer"]
 
+_ME_VI = r"(?:tôi|mình|tui|tớ|em|anh|chị|toi|minh)"
+_MAKE_VI = (
+    r"(?:(?:đặt|cài(?: đặt)?|hẹn|tạo|thêm|bật|lập|gửi|rung|lên lịch|xếp lịch|thiết lập)\s+)?"
+    rf"(?:(?:cho(?: {_ME_VI})?|một|cái|chiếc|thêm|chuông|đồng hồ)\s+)*"
+)
+_FOR_VI = rf"(?:\s+(?:mới|cho {_ME_VI}|(?:trên|vào) lịch(?: của {_ME_VI})?|đồng hồ))*"
+_ABOUT_VI = r"(?:\s+(?:là|phải|nhớ|việc|về|rằng|để|cho))*"
 _MAKE = (
     r"(?:(?:set(?:ting)?|create|make|add|put|start|schedule|have|get|give|need|want|arrange|begin|run|place|use|activate|"
     r"initiate|turn|play|provide|request|enable)(?: (?:me|us|up|on|in|my|an?|the|another|brand|new|one|two|both))*\s+)?"
@@ -31,14 +39,15 @@ _WISH = any_case(
     r"i (?:really )?(?:need|want|wanna|gotta|want for)(?: you)?(?: to)?(?: have)?|i have to|"
     r"(?:do not|don['’]?t) forget to(?= (?:set|make|create|add|put))|"
     r"make sure(?: to| you)?(?= (?:set|remind|add|put|take|remove|my|the|an?)\b)|be sure to|"
-    r"hãy|làm ơn|vui lòng|giúp (?:tôi|mình|em|anh|chị)|nhờ)\b[\s,]*)+"
+    r"hãy|làm ơn|vui lòng|giúp (?:tôi|mình|em|anh|chị)|nhờ|ê|này|bạn ơi|bạn(?: (?:có thể|làm ơn|vui lòng))*|có thể|"
+    rf"(?:{_ME_VI} )?(?:muốn|cần)(?: (?:bạn|có|được))*|(?:đừng quên|nhớ)(?= (?:nhắc|đặt|cài)))\b[\s,]*)+"
 )
 POLITE_END = any_case(
     r"(?:[\s,.!?]+(?:please|pls|plz|thanks|thank you|thx|for me|will you|would you|can you|ok|okay|"
     r"(?<!from )(?:right )?now|"
-    r"nhé|nha|ạ|với|(?:giùm|dùm|hộ|giúp)(?: (?:tôi|mình))?))*[\s.,!?\"]*$"
+    rf"nhé|nha|ạ|với|được không|được chứ|cho {_ME_VI}|(?:bạn có thể (?:đặt |nhắc )?)?(?:giùm|dùm|hộ|giúp)(?: {_ME_VI})?"
+    rf"(?: (?:được )?không)?))*[\s.,!?\"]*$"
 )
-_ME_VI = r"(?:tôi|mình|tui|em|anh|chị|toi|minh)"
 # "Remind me of the date", "remind me what we said": not of something to do.
 _QUESTION = r"(?:what|who|whose|when|where|which|why|how|if|whether)\b"
 _ABOUT = r"(?:\s*,?\s*(?:to|that|about|of|for|:|là|rằng|việc)\s+|\s*:\s*|\s+(?=\S))"
@@ -50,7 +59,7 @@ _FORMS: dict[Kind, tuple[str, ...]] = {
         r"(?:(?:start|begin|do)(?:\s+an?)?\s+)?(?:counting|count)(?:\s+me)?\s*down",
         r"(?:tell|notify|alert) me (?:when|after|once)(?:\s+(?:have|has|is|are)\s+(?:passed|over|up|gone))",
         r"let me know",
-        r"(?:hẹn giờ|bấm giờ|đếm ngược)",
+        r"(?:hẹn giờ|bấm giờ|đếm ngược)(?: (?:tới|đến|vào|lúc))?",
     ),
     "alarm": (
         rf"{_MAKE}(?:(?:an?|the|my|another|new|two|both)\s+)*alarms?(?:\s+clock)?"
@@ -59,7 +68,8 @@ _FORMS: dict[Kind, tuple[str, ...]] = {
         r"(?:wake|get) me(?:\s+up)?(?:\s+(?:for|to|so)\s+(?P<text>.+))?|help me (?:to )?get up",
         r"(?:wake|get|help) me(?:\s+(?:wake\s+)?up)? with an alarm",
         r"be woken(?: up)?|ring (?:me|my phone)",
-        rf"(?:đặt |cài |hẹn )?báo thức|(?:đánh thức|gọi) {_ME_VI} dậy",
+        rf"{_MAKE_VI}(?:chuông )?(?:báo thức|chuông){_FOR_VI}(?:{_ABOUT_VI}\s+(?P<text>.+))?",
+        rf"(?:đánh thức {_ME_VI}(?: dậy)?|(?:gọi|kêu) {_ME_VI}(?: thức)? dậy)(?:{_ABOUT_VI}\s+(?P<text>.+))?",
     ),
     "reminder": (
         rf"{_MAKE}(?:(?:an?|the|my|another|new|one)\s+)*reminders?(?:\s+(?:alarm|set|up|on|in|made|please|for me))*"
@@ -72,7 +82,12 @@ _FORMS: dict[Kind, tuple[str, ...]] = {
         r"(?:(?:to|that|(?:i\s+)?(?:need|have|got|must)(?:\s+to)?)\s+)?(?!(?:do|don['’]?t|not|never|you|he|she|they|it|this|that|who|what|why|how|when)\b)"
         r"(?P<text>.+?),?\s+(?:(?:so|and)\s+)?(?:(?:please|pls|can you)\s+)*(?:remind me|ping me)"
         r"(?:\s+(?:about|of|to do) (?:it|that))?",
-        rf"(?:nhắc|nho nhac|nhac)(?:\s+nhở)?\s+{_ME_VI}(?:\s+(?:là|phải|nhớ|việc))*(?:\s+(?P<text>.+))?",
+        rf"(?:(?:đến|tới)\s+)?(?:nhớ\s+)?(?:nhắc|nho nhac|nhac)(?:\s+nhở)?\s+{_ME_VI}{_ABOUT_VI}(?:\s+(?P<text>.+))?",
+        rf"(?:(?:đến|tới)\s+)?(?:nhớ\s+)?báo (?:cho )?{_ME_VI}{_ABOUT_VI}(?:\s+(?P<text>.+))?",
+        r"nhớ việc (?P<text>.+)",
+        rf"{_MAKE_VI}(?:lời nhắc|nhắc nhở|cảnh báo nhắc nhở){_FOR_VI}(?:{_ABOUT_VI}\s+(?P<text>.+))?",
+        rf"(?:{_ME_VI} có (?:một )?)?(?P<text>.+?),?\s+(?:(?:hãy|vui lòng|làm ơn|nhớ|đừng quên)\s+)+"
+        rf"nhắc(?: nhở)? {_ME_VI}",
     ),
 }
 _WORDINGS = tuple(
@@ -86,7 +101,7 @@ _VAGUE = any_case(
     r"(?:get|do) something(?: done)?|"
     r"(?:gì|việc) (?:đó|này))"
 )
-_DANGLING = any_case(r"(?:\s*\b(?:for|at|on|by|from|starting|of|to go off|vào|lúc|cho))+\s*$")
+_DANGLING = any_case(r"(?:\s*\b(?:for|at|on|by|from|starting|of|to go off|vào|lúc|cho|đến|tới|den))+\s*$")
 _SPAN = any_case(rf"(?:(?:for|of|from|in|after|trong)\s+)?(?P<time>{SPAN})(?:\s+(?:from now|nữa))?")
 _DAY = any_case(DAY)
 
@@ -143,7 +158,7 @@ def reminder_in(text: str) -> Reminder | None:
             match = words.fullmatch(rest)
             if match is None:
                 continue
-            if rest.lower().startswith(("tell me to", "let me know")) and not time:
+            if _TIMED_ONLY.match(rest) and not time:
                 return None
             about = _OF_REMINDING.sub("", (match.groupdict().get("text") or "").strip(" ,."))
             if kind == "alarm" and _MORNING.fullmatch(time):
@@ -156,6 +171,8 @@ def reminder_in(text: str) -> Reminder | None:
                 return None  # several
             time = f"in {time}" if spans and time else time
             vietnamese = bool(_VIETNAMESE.search(plain))
+            if kind == "timer" and vietnamese and time and not spans:
+                kind = "alarm"  # "hẹn giờ tới 7 giờ tối"
             text = "" if _VAGUE.fullmatch(about) else about
             return Reminder(kind=kind, time=time, text=text, vietnamese=vietnamese)
     return None
@@ -194,14 +211,18 @@ _KEYWORD = any_case(
     r"nudge me|alert me|let me forget|(?:want to|wanna) forget|help me (?:to )?remember to|let me know (?:in|after)|"
     r"tell me (?:to|when|after|once)|be woken|be notified|"
     r"ring (?:me|my phone)|nhắc|nhac|báo thức|hẹn giờ|bấm giờ|đếm ngược|"
-    r"đánh thức|dậy)\b"
+    rf"đánh thức|dậy|(?:cài|đặt) chuông|nhớ việc|nhớ báo {_ME_VI}|báo cho {_ME_VI})\b"
 )
-_VIETNAMESE = any_case(r"\b(?:báo thức|hẹn giờ|bấm giờ|đếm ngược|đánh thức|nhắc|nhac|dậy)\b")
+_VIETNAMESE = any_case(
+    rf"\b(?:báo thức|hẹn giờ|bấm giờ|đếm ngược|đánh thức|nhắc|nhac|dậy|chuông|nhớ việc|báo (?:cho )?{_ME_VI})\b"
+)
 _TIMER = any_case(
     r"\b(?:timers?|countdown|count(?:ing)?(?: me)? down|tell me (?:when|after|once)|let me know in|"
-    r"hẹn giờ|bấm giờ|đếm ngược)\b"
+    r"hẹn giờ(?! (?:tới|đến|vào|lúc)\b)|bấm giờ|đếm ngược)\b"
 )
 _RECALLS = any_case(r"remind me (?:again )?of (?!(?:it|this|that|something)\b)")
+# Without a time it is no reminder: "nhớ việc hôm đó không?"
+_TIMED_ONLY = any_case(r"tell me to|let me know|nhớ việc|nhớ báo|báo")
 _JOKE = any_case(r"\b(?:(?:ha){2,}|lo+l|jk|just kidding)\b")
 # "Before Friday" is no time to be reminded at.
 _DEADLINE = any_case(r"\b(?:before|until|till|trước|trước khi)\s*$")
@@ -220,7 +241,7 @@ _MORNING = any_case(r"(?:.*\s)?(?:at\s+)?(?:[4-9]|1[01]|four|five|six|seven|eigh
 
 
 def _plain(text: str) -> str:
-    said = POLITE_END.sub("", " ".join(text.split()).strip(' "“”'))
+    said = POLITE_END.sub("", in_plain_words(" ".join(text.split()).strip(' "“”')))
     return without_wish(_PAST_HOUR.sub(_in_digits, said))
 
 

@@ -8,6 +8,7 @@ from datetime import date, datetime, timedelta
 
 from gateway.ask.text.words import any_case
 from gateway.base.errors import InvalidRequestError
+from gateway.runs.planning.vietnamese import in_plain_words
 
 _NUMBER_WORDS = (
     "a an one một", "two hai", "three ba", "four bốn", "five năm", "six sáu", "seven bảy", "eight tám", "nine chín",
@@ -42,6 +43,7 @@ _MONTH = (
     r"nov(?:ember)?|dec(?:ember)?)\b"
 )
 _NTH = r"\d{1,2}(?:st|nd|rd|th)?\b"
+_PART_VI = r"(?:sáng|trưa|chiều|tối|đêm)"
 _DATE = rf"(?:the\s+)?{_NTH}\s+(?:of\s+)?{_MONTH}|{_MONTH}\s+(?:the\s+)?{_NTH}|ngày\s+\d{{1,2}}\s+tháng\s+\d{{1,2}}"
 _ONES = "|".join(sorted(_NUMBERS, key=len, reverse=True))
 _COUNT = rf"(?:\d{{1,4}}|(?:{'|'.join(_TENS)})(?:[\s-](?:{_ONES}))?|(?:{_ONES}))"
@@ -49,11 +51,12 @@ _UNIT = rf"(?:{'|'.join(sorted(_UNITS, key=len, reverse=True))})s?\b"
 _GAP = r"(?:(?<=\d)\s*|[\s-]+)"  # "5m", but "am" is not "a m"
 SPAN = rf"(?:half an hour|{_COUNT}{_GAP}{_UNIT})"
 _DAY = (
-    rf"(?:on\s+|vào\s+)?(?:today|{_TOMORROW}|tonight|(?:next\s+|this\s+)?(?:"
+    rf"(?:on\s+|vào\s+)?(?:today|(?:the\s+)?day\s+after\s+{_TOMORROW}|{_TOMORROW}|tonight|(?:next\s+|this\s+)?(?:"
     + "|".join(_DAYS)
     + r")|(?:(?:on|next|this)\s+)(?:mon|tues?|wed|thu(?:rs?)?|fri|sat|sun)\b|"
-    rf"(?:{'|'.join(DAYS_VI)})(?:\s+(?:tuần\s+)?(?:này|sau|tới))?|{_DATE}|the\s+\d{{1,2}}(?:st|nd|rd|th)\b|"
-    r"\d{4}-\d{2}-\d{2}|(?:(?:ngày|sáng|chiều|tối)\s+)?mai\b|(?:sáng|chiều|tối|hôm) nay|"
+    rf"(?:{_PART_VI}\s+)?(?:{'|'.join(DAYS_VI)})(?:\s+(?:tuần\s+)?(?:này|sau|tới))?|{_DATE}|the\s+\d{{1,2}}(?:st|nd|rd|th)\b|"
+    rf"\d{{4}}-\d{{2}}-\d{{2}}|(?:(?:ngày|{_PART_VI})\s+)?mai\b|(?:{_PART_VI}|hôm) nay|"
+    rf"ngày (?:mốt|kia)\b|{_PART_VI} (?:ngày )?mốt\b|"
     r"(?:ngay|sang|chieu|toi) mai\b|(?:sang|chieu|toi|hom) nay\b)"
 )
 _HALF = (
@@ -110,7 +113,7 @@ def moment(text: str, now: datetime) -> datetime:
 
     Raises InvalidRequestError for a text that is no time, has no hour, or a date that is past.
     """
-    written = " ".join(text.split())
+    written = in_plain_words(" ".join(text.split()))
     found = _iso(written, now) or _after(written, now) or _clock(written, now)
     if found is None and _DAY_ALONE.fullmatch(written):
         raise InvalidRequestError(
@@ -176,6 +179,8 @@ def _on(day: str, found: datetime, now: datetime) -> datetime:
     if not day:
         return found if found >= now else found + timedelta(days=1)
     last = day.split()[-1]
+    if last in ("mốt", "kia") or "after" in day:
+        return found + timedelta(days=2)
     if last == "mai" or re.fullmatch(_TOMORROW, last):
         return found + timedelta(days=1)
     weekday = _day_number(last)
@@ -225,7 +230,7 @@ def _at(clock: str, now: datetime, *, day: str, part: str) -> datetime | None:
         return None  # of this day or the next
     if clock.endswith("trưa") and hour == 11:
         half = "am"
-    if day.startswith(("tonight", "chiều", "tối", "chieu", "toi")) and not half and hour <= 12:
+    if day.startswith(("tonight", "chiều", "tối", "đêm", "chieu", "toi")) and not half and hour <= 12:
         half = "pm"
     if not (
         minute
