@@ -72,19 +72,17 @@ class Retrieval:
         self._reported: set[str] = set()  # terms, and problems that all searches may share
         self._skipped: set[tuple[str, str]] = set()
 
-    async def run(self, question: str, proposed: Awaitable[list[str]]) -> Found:
-        """Search with the question at once, with the proposed terms once they are there, and fetch the best pages.
+    async def run(self, question: str, terms: Sequence[str] = ()) -> Found:
+        """Search with the question and the terms, and fetch the best pages.
 
         A term that shares no word with the question or with a title that it finds is dropped. A page or search that
-        fails is reported in ``skipped``. Raises HearthError if every search failed, and whatever ``proposed`` raises.
+        fails is reported in ``skipped``. Raises HearthError if every search failed.
         """
         own = asyncio.create_task(self._search(question))
         wider = asyncio.create_task(self._wider(question))
         fetches: dict[str, asyncio.Task[Page | str]] = {}
-        searches: list[asyncio.Task[_Searched]] = []
+        searches = [asyncio.create_task(self._search(term)) for term in terms]
         try:
-            terms = await proposed
-            searches += [asyncio.create_task(self._search(term)) for term in terms]
             with self._journal.timed("search"):
                 results = [await task for task in (own, *searches)]
             kept = self._related(question, terms, results[1:])

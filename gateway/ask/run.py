@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -110,11 +109,10 @@ class QuestionRun:
         small, spoken = served.small and not journal.call.adapter, speaks(served.languages, journal.question)
         length = parts.answer_length.expected(limits)
         self._clock.reserve(bare + LEAST_PAGE_TOKENS, length)
-        found = await self._found(limits, asking, small, spoken)
+        compared = await self._found(limits, asking, small, spoken)
         plan = self._clock.plan(limits, bare, length)
-        compared = found if isinstance(found, Compared) else self._compared(found, limits)
         weights = info.fingerprint + info.adapters.get(journal.call.adapter, "")
-        background = await self._background(compared, prompt, limits, plan, weights)
+        background = await self._background(compared, prompt, limits, plan, weights, not small)
         longest = self._clock.answer_limit(limits, background.prompt_tokens)
         seconds = self._clock.seconds(background.prompt_tokens, length)
         answer = await write_answer(
@@ -185,29 +183,27 @@ class QuestionRun:
             )
         return bare, asking
 
-    async def _found(self, limits: Limits, asking: int, small: bool, spoken: bool) -> Found | Compared:
-        """Search with the question while the model writes its terms, for which it reads ``asking`` tokens.
+    async def _found(self, limits: Limits, asking: int, small: bool, spoken: bool) -> Compared:
+        """Search with the question, and with the model's terms only where the question's own words find no answer.
 
-        A ``small`` one, few of whose terms lead to better pages, is asked only where the question's own words do not
-        find the answer, which takes a comparison. The reranker loads meanwhile, if there is one; its failure shows
-        where it is used.
+        For terms the model reads ``asking`` tokens, and a ``small`` one writes none in languages that it does not
+        speak. The reranker loads meanwhile, if there is one; its failure shows where it is used.
         """
         parts, question = self._parts, self._journal.question
         retrieval = Retrieval(parts.wiki, self._journal, limits.pages, parts.fetch_timeout)
-        work: list[asyncio.Task[Any]] = [asyncio.create_task(parts.reranker.warm())]
-
+        warming = asyncio.create_task(parts.reranker.warm())
         try:
-            if small:
-                own = self._compared(await retrieval.run(question, _no_terms()), limits)
-                why = "the question's own words have found the answer" if own.relevance.certain else ""
-                if why := why if spoken else "it does not speak the question's language":
-                    self._journal.skip("search terms of the model", why)
-                    return own
-            terms = asyncio.create_task(self._terms(asking))
-            work.append(terms)
-            return await retrieval.run(question, terms)
+            own = self._compared(await retrieval.run(question), limits)
+            why = "the question's own words have found the answer" if own.relevance.certain else ""
+            if small and not spoken:
+                why = why or "it does not speak the question's language"
+            if why:
+                self._journal.skip("search terms of the model", why)
+                return own
+            terms = await self._terms(asking)
+            return self._compared(await retrieval.run(question, terms), limits)
         finally:
-            await stop(work)
+            await stop([warming])
 
     def _compared(self, found: Found, limits: Limits) -> Compared:
         drafts = [draft_page(each, limits.passage) for each in found.pages]
@@ -229,7 +225,13 @@ class QuestionRun:
             )
 
     async def _background(
-        self, compared: Compared, prompt: Prompt, limits: Limits, plan: PromptPlan, fingerprint: str
+        self,
+        compared: Compared,
+        prompt: Prompt,
+        limits: Limits,
+        plan: PromptPlan,
+        fingerprint: str,
+        whole_pages: bool,
     ) -> Background:
         parts, journal = self._parts, self._journal
         summary_prompt = parts.prompts.get("compact_article")
@@ -239,7 +241,9 @@ class QuestionRun:
         )
         within = msgspec.structs.replace(limits, prompt=plan.tokens)
         target = parts.settings.target_seconds
-        builder = BackgroundBuilder(self._model, journal, prompt, within, compactor, parts.reranker, target)
+        builder = BackgroundBuilder(
+            self._model, journal, prompt, within, compactor, parts.reranker, target, whole_pages
+        )
         return await builder.build(compared)
 
     def _result(
@@ -271,10 +275,6 @@ class QuestionRun:
             model=parts.model_name(journal.call.adapter),
             notice=parts.notice,
         )
-
-
-async def _no_terms() -> list[str]:
-    return []
 
 
 def _what_to_ask(subject: str, titles: Sequence[str]) -> str:

@@ -128,12 +128,8 @@ class Evaluator:
 
     async def _found(self, question: str, terms: list[str]) -> tuple[list[str], str | None]:
         """The titles that the flow's retrieval finds, in its order, and why a search with the question failed."""
-
-        async def proposed() -> list[str]:
-            return terms
-
         journal = Journal(AskCall(id="evaluation", question=question))
-        found = await Retrieval(self._wiki, journal, _PAGES, _SECONDS).run(question, proposed())
+        found = await Retrieval(self._wiki, journal, _PAGES, _SECONDS).run(question, terms)
         problem = next((each.reason for each in journal.skipped if each.title == question), None)
         return [each.page.title for each in found.pages], problem
 

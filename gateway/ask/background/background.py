@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from gateway.ask.background.compact import PageCompactor
 from gateway.ask.background.draft import PageDraft, render_page
-from gateway.ask.background.fit import How, best_lines, by_page, choose, overflowing
+from gateway.ask.background.fit import How, best_lines, by_page, choose, overflowing, whole_page
 from gateway.ask.background.rank import Ranked, rank
 from gateway.ask.background.rerank import rerank
 from gateway.ask.checking.evidence import Evidence
@@ -18,7 +18,7 @@ from gateway.ask.checking.relevance import Relevance
 from gateway.ask.generation import Model
 from gateway.ask.journal import Journal
 from gateway.ask.limits import Limits
-from gateway.ask.text.passages import Passage
+from gateway.ask.text.passages import Passage, estimated_tokens
 from gateway.inference.reranker import Reranker
 from gateway.models.prompts import Prompt
 from gateway.store.request_log import PageRecord
@@ -75,7 +75,11 @@ class Background(Struct, frozen=True):
 
 @dataclass(frozen=True)
 class BackgroundBuilder:
-    """Fits pages into the answer prompt of one question."""
+    """Fits pages into the answer prompt of one question.
+
+    With ``whole_pages`` the best page is shown from its beginning to its end, if it fits: it then begins the prompts
+    of all questions about it, and only the first of them prefills it.
+    """
 
     model: Model
     journal: Journal
@@ -84,6 +88,7 @@ class BackgroundBuilder:
     compactor: PageCompactor
     reranker: Reranker
     target_seconds: float
+    whole_pages: bool
 
     async def build(self, compared: Compared) -> Background:
         """Choose passages, summarize where too many match, and count. The prompt never exceeds its limit."""
@@ -95,11 +100,15 @@ class BackgroundBuilder:
         if not relevance.question.native and relevance.doubtful:
             self.journal.skip("the question", "the pages hardly have its words; ask in the wiki's language")
         ranked = await rerank(self.reranker, self.journal, drafts, ranked, self.target_seconds)
-        ranked = _first([compared.nearest[quote.passage] for quote in relevance.quotes()], ranked)
+        quoted = [compared.nearest[quote.passage] for quote in relevance.quotes()]
+        ranked = _first(quoted, ranked)
         space = self.limits.prompt - await self._count([])
-        lines = best_lines(drafts, ranked, space)
+        likely = self.whole_pages and ranked and whole_page(drafts, ranked[0], space, estimated_tokens)
+        lines = best_lines(drafts, [*(likely or []), *ranked], space)
         costs = dict(zip(lines, await self.model.count(lines), strict=True))
-        chosen = choose(drafts, ranked, costs, space)
+        whole = whole_page(drafts, ranked[0], space, costs.__getitem__) if likely else []
+        enough = bool(whole) and relevance.certain and {each.draft for each in quoted} == {whole[0].draft}
+        chosen = choose(drafts, [] if enough else ranked, costs, space, whole)
         summary: list[Passage] = []
         task = overflowing(drafts, ranked, chosen, space, self.limits)
         if task is not None:
@@ -108,14 +117,16 @@ class BackgroundBuilder:
             if summary:
                 chosen = choose(drafts, ranked, costs, space - task.tokens)
         while True:
-            pages = self._pages(drafts, chosen, summary, task.draft if task else None)
+            pages = self._pages(drafts, chosen, summary, task.draft if task else None, whole)
             tokens = await self._count(pages)
             if tokens <= self.limits.prompt or not pages:
                 break
             # Costs are counted line by line, which can be slightly too low.
             chosen = chosen[:-1]
             summary = summary if chosen else []
-        self._report_left_out(drafts, pages)
+        full = "no space left in the prompt for passages that match less well"
+        why = "another page clearly answers" if enough else full
+        self._report_left_out(drafts, pages, why)
         return await self._finished(pages, tokens, relevance)
 
     def _pages(
@@ -124,9 +135,10 @@ class BackgroundBuilder:
         chosen: Sequence[Ranked],
         summary: Sequence[Passage],
         summarized: PageDraft | None,
+        whole: Sequence[Ranked],
     ) -> list[UsedPage]:
         found = []
-        for number, indices in by_page(chosen):
+        for number, indices in by_page(chosen, whole[0].draft if whole else 0):
             draft = drafts[number]
             how: How = "whole" if len(indices) == len(draft.passages) else "passages"
             shown = [draft.passages[index] for index in indices]
@@ -135,12 +147,12 @@ class BackgroundBuilder:
             found.append(UsedPage(draft.page, draft.term, how, shown, draft.passages))
         return found
 
-    def _report_left_out(self, drafts: Sequence[PageDraft], pages: Sequence[UsedPage]) -> None:
+    def _report_left_out(self, drafts: Sequence[PageDraft], pages: Sequence[UsedPage], why: str) -> None:
         used = {page.page.title: page for page in pages}
         for draft in drafts:
             title = draft.page.title
             if title not in used:
-                self.journal.skip(title, "no space left in the prompt for passages that match less well")
+                self.journal.skip(title, why)
             elif used[title].how != "whole":
                 left_out = len(draft.passages) - sum(p in draft.passages for p in used[title].shown)
                 self.journal.note("left_out", {"title": title, "passages": left_out})

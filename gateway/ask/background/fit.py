@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
 from msgspec import Struct
@@ -16,6 +16,8 @@ from gateway.ask.text.passages import estimated_tokens
 _LEAST_SHARE = 0.6
 # Passages are counted up to this many times the space, by estimate: some do not fit and make room for later ones.
 _COUNTED = 3
+# A page that the model reads as a whole has at most this share of the space: the rest is for other pages.
+_WHOLE_SHARE = 0.7
 # A page is summarized if its passages of this share of the best score fill the space this many times.
 _GOOD_SHARE, _OVERFLOW = 0.5, 3
 # The part of the space that a summary may have.
@@ -37,9 +39,9 @@ def best_lines(drafts: Sequence[PageDraft], ranked: Sequence[Ranked], space: int
     return list(tokens)
 
 
-def by_page(chosen: Sequence[Ranked]) -> Iterator[tuple[int, list[int]]]:
-    """Yield each page's index with its passages, in the order of the pages and of their text."""
-    for draft in sorted({each.draft for each in chosen}):
+def by_page(chosen: Sequence[Ranked], first: int = 0) -> Iterator[tuple[int, list[int]]]:
+    """Yield each page's index with its passages, in the order of the pages (that page ``first``) and of their text."""
+    for draft in sorted({each.draft for each in chosen}, key=lambda draft: (draft != first, draft)):
         yield draft, sorted(each.passage for each in chosen if each.draft == draft)
 
 
@@ -52,18 +54,36 @@ class Summarize(Struct, frozen=True):
     tokens: int
 
 
+def whole_page(
+    drafts: Sequence[PageDraft], best: Ranked, space: int, cost: Callable[[str], int]
+) -> list[Ranked]:
+    """All passages of the page with the ``best`` one, if their lines cost a share of ``space`` tokens at most."""
+    draft = drafts[best.draft]
+    every = [Ranked(best.draft, index, best.score) for index in range(len(draft.passages))]
+    fits = sum(map(cost, _lines_of(drafts, every).values())) <= _WHOLE_SHARE * space
+    return every if fits and best.score > 0.0 and not draft.page.is_file else []
+
+
 def choose(
-    drafts: Sequence[PageDraft], ranked: Sequence[Ranked], costs: Mapping[str, int], space: int
+    drafts: Sequence[PageDraft],
+    ranked: Sequence[Ranked],
+    costs: Mapping[str, int],
+    space: int,
+    whole: Sequence[Ranked] = (),
 ) -> list[Ranked]:
     """Choose the best passages that fit ``space`` tokens, best first; if none matches, the first ones of the pages.
 
-    ``costs`` are the tokens of each line of the background.
+    ``costs`` are the tokens of each line of the background. The passages of ``whole`` come before all others.
     """
     least = _LEAST_SHARE * ranked[0].score if ranked else 0.0
-    chosen: list[Ranked] = []
-    shown: set[_Key] = set()
+    chosen = list(whole)
+    kept = _lines_of(drafts, whole)
+    shown = set(kept)
+    space -= sum(costs[text] for text in kept.values())
     for each in ranked:
         lines = dict(_lines(drafts, each))
+        if lines.keys() <= shown:
+            continue
         if each.score < least or not costs.keys() >= set(lines.values()):
             break
         cost = sum(costs[text] for key, text in lines.items() if key not in shown)
@@ -72,6 +92,10 @@ def choose(
             shown |= lines.keys()
             space -= cost
     return chosen
+
+
+def _lines_of(drafts: Sequence[PageDraft], passages: Iterable[Ranked]) -> dict[_Key, str]:
+    return dict(line for each in passages for line in _lines(drafts, each))
 
 
 def _lines(drafts: Sequence[PageDraft], each: Ranked) -> Iterator[tuple[_Key, str]]:

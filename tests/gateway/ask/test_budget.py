@@ -128,6 +128,7 @@ def test_requests_beside_it_slow_a_question_down() -> None:
 
 FACTS = " ".join(f"The fact number {n} of Befunge is word{n}." for n in range(250))
 QUESTION = "Which facts of Befunge are there?"
+UNSURE = "Which facts of Befunge are there that nobody tells its younger users?"
 
 
 def timed(model: Model, speed: Speed) -> Model:
@@ -179,7 +180,7 @@ async def test_summaries_that_would_be_late_are_not_begun() -> None:
 async def test_a_model_too_slow_for_terms_is_not_asked_for_them() -> None:
     model = timed(Model(["Piet"], "word3"), Speed(20.0, 3.0))
     asked = Asked(model, long_pages())
-    result = await asked.ask(QUESTION)
+    result = await asked.ask(UNSURE)
     assert model.prompts("terms") == [] and len(model.prompts("answer")) == 1
     assert result.search_terms == []
     assert asked.records[0].pages, "the question's own words found them"
@@ -203,7 +204,7 @@ async def test_progress_while_the_model_reads() -> None:
     model = timed(Model(["Befunge"], "word3"), SLOW)
     model.reads = [(100, 500), (300, 500)]
     asked = Asked(model, long_pages())
-    await asked.ask(QUESTION)
+    await asked.ask(UNSURE)
     terms, _, first, second = asked.stages("reading")
     assert terms["step"] == "terms"
     assert (first["step"], first["done"], first["total"]) == ("answer", 100, 500)

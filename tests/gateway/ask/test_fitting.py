@@ -52,6 +52,53 @@ async def test_the_best_passages_of_two_pages_share_the_prompt() -> None:
     assert result.budget.prompt_tokens <= 200
 
 
+PIET = page(
+    "Piet",
+    "Piet is a language whose programs are pictures.",
+    ("History", "David Morgan-Mar made Piet in 2001. He named it after a painter."),
+    ("Colours", "There are 20 colours in Piet. A codel is one pixel of it."),
+)
+CHEF = page(
+    "Chef", "Chef is a language whose programs are recipes. Piet has the same author, David Morgan-Mar."
+)
+
+
+async def test_all_questions_about_a_page_begin_with_all_of_it() -> None:
+    """Only the first of them is then prefilled; the others are in the cache up to the question."""
+    model = Model("[]", "He named it after a painter.")
+    asked = Asked(model, MemoryWiki(CHEF, PIET))
+    await asked.ask("Who made Piet?")
+    result = await asked.ask("How many colours are there in Piet?")
+    first, second = model.prompts("answer")
+    shared, _, question = second.partition("Question: ")
+    assert question.startswith("How many colours") and first.startswith(shared)
+    assert "named it after a painter" in shared and "There are 20 colours" in shared
+    assert [(each.title, each.how) for each in asked.records[1].pages] == [("Piet", "whole")]
+    assert {each.reason for each in result.skipped if each.title == "Chef"} == {
+        "another page clearly answers"
+    }
+
+
+async def test_other_pages_follow_where_the_page_does_not_clearly_answer() -> None:
+    asked = Asked(Model("[]", "word"), MemoryWiki(CHEF, PIET))
+    await asked.ask("Which recipes did the author of Piet write down?")
+    assert [(each.title, each.how) for each in asked.records[0].pages] == [
+        ("Chef", "whole"),
+        ("Piet", "passages"),
+    ]
+
+
+async def test_a_small_model_gets_passages_only() -> None:
+    filler = [(f"Part {n}", f"Nothing of interest stands here in part {n}.") for n in range(9)]
+    wiki = MemoryWiki(
+        page("Piet", "Piet is a language.", *filler, ("History", "David Morgan-Mar made Piet."))
+    )
+    for small, how in ((True, "passages"), (False, "whole")):
+        asked = Asked(Model("[]", "word"), wiki, small=small)
+        await asked.ask("Who made Piet?")
+        assert [each.how for each in asked.records[0].pages] == [how]
+
+
 def endless() -> MemoryWiki:
     return MemoryWiki(page("Befunge", ENDLESS))
 
@@ -117,6 +164,6 @@ async def test_pages_without_space_are_reported() -> None:
     )
     result = await asked.ask("Is word7 in Befunge?")
     assert [each.title for each in asked.records[0].pages] == ["Befunge"]
-    assert [(each.title, each.reason) for each in result.skipped] == [
+    assert [(each.title, each.reason) for each in result.skipped][1:] == [
         ("Befunge 2", "no space left in the prompt for passages that match less well")
     ]

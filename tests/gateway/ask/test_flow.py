@@ -16,12 +16,14 @@ from gateway.base.errors import (
     ModelUnavailableError,
     PromptTooLongError,
 )
-from gateway.inference.interface import GenerateCall, GenerationEvent, HostHealth
+from gateway.inference.interface import HostHealth
 from model_host.protocol import TextPart
 from tests.gateway.ask.helpers import BEFUNGE, PIET, Asked, MemoryWiki, Model, page, step_of
 from tests.waiting import until
 
 QUESTION = "Who created Befunge?"
+# Its own words do not find the answer, so the model is asked for terms.
+UNSURE = "Who created Befunge with its four odd arrows?"
 ANSWER = "Chris Pressey created Befunge in 1993."
 REFUSAL = "The wiki does not say."
 
@@ -32,7 +34,7 @@ def befunge_wiki() -> MemoryWiki:
 
 async def test_a_question_is_answered_with_its_source() -> None:
     asked = Asked(Model(["Befunge"], ANSWER), befunge_wiki())
-    result = await asked.ask(QUESTION)
+    result = await asked.ask(UNSURE)
     assert result.answer == f"{ANSWER} [1]"
     (citation,) = result.citations
     assert (citation.n, citation.title, citation.section, citation.revision) == (1, "Befunge", "", 7)
@@ -43,7 +45,7 @@ async def test_a_question_is_answered_with_its_source() -> None:
     names = [event.stage for event in asked.events if isinstance(event, Stage)]
     assert list(dict.fromkeys(names)) == ["queued", "terms", "search", "fetch", "answer", "check"]
     assert asked.stages("search") == [
-        {"term": QUESTION, "pages": ["Befunge"]},
+        {"term": UNSURE, "pages": ["Befunge"]},
         {"term": "Befunge", "pages": ["Befunge"]},
     ]
     assert asked.stages("check") == [{"unsupported": 0, "corrected": 1}]
@@ -58,7 +60,7 @@ async def test_a_citation_names_the_best_section() -> None:
 async def test_what_the_model_is_asked() -> None:
     model = Model(["Befunge"], ANSWER)
     asked = Asked(model, befunge_wiki())
-    result = await asked.ask(QUESTION, style="irc", priority="background", keep_alive=5.0)
+    result = await asked.ask(UNSURE, style="irc", priority="background", keep_alive=5.0)
     (prompt,) = model.prompts("answer")
     assert (
         "[1] Befunge\nBefunge is a two-dimensional language created by Chris Pressey in 1993. [1]\n" in prompt
@@ -68,7 +70,7 @@ async def test_what_the_model_is_asked() -> None:
         assert (call.owner, call.lane, call.keep_alive) == ("alice", "background", None)
         (message,) = call.messages or []
         assert isinstance(message.content, list)
-        assert [part.text for part in message.content if not part.shared] == [QUESTION]
+        assert [part.text for part in message.content if not part.shared] == [UNSURE]
         assert any("Pressey" in part.text for part in message.content if isinstance(part, TextPart)) == (
             step_of(call) == "answer"
         )
@@ -79,10 +81,10 @@ async def test_what_the_model_is_asked() -> None:
 async def test_the_record_tells_everything() -> None:
     model = Model(["Befunge"], f"I adore it. {ANSWER}")
     asked = Asked(model, befunge_wiki())
-    result = await asked.ask(QUESTION)
+    result = await asked.ask(UNSURE)
     (record,) = asked.records
     assert (record.id, record.kind, record.status, record.error) == ("q", "ask", 200, None)
-    assert (record.text, record.answer, record.owner) == (QUESTION, result.answer, "alice")
+    assert (record.text, record.answer, record.owner) == (UNSURE, result.answer, "alice")
     assert [(g.step, g.prompt_name, g.prompt_version) for g in record.generations] == [
         ("terms", "search_terms", "1"),
         ("answer", "answer_plain", "1"),
@@ -90,9 +92,7 @@ async def test_the_record_tells_everything() -> None:
     assert record.generations[1].output == f"I adore it. {ANSWER}"
     assert record.generations[1].messages == [{"role": "user", "content": model.prompts("answer")[0]}]
     assert record.generations[1].completion_tokens > 0
-    assert [(p.title, p.revision, p.term, p.how) for p in record.pages] == [
-        ("Befunge", 7, QUESTION, "passages")
-    ]
+    assert [(p.title, p.revision, p.term, p.how) for p in record.pages] == [("Befunge", 7, UNSURE, "whole")]
     assert record.pages[0].tokens > 0
     assert record.details["check"]["unsupported"] == ["I adore it."]
     assert record.details["budget"]["prompt_tokens"] == result.budget.prompt_tokens
@@ -112,7 +112,7 @@ async def test_the_record_tells_everything() -> None:
 async def test_bad_terms_do_no_harm(output: str, kept: list[str], dropped: list[str]) -> None:
     """The question's own words are searched in any case; a term must share a word with it or with a title."""
     asked = Asked(Model(output, ANSWER), befunge_wiki())
-    result = await asked.ask("Who created Befunge in 1993?")
+    result = await asked.ask(UNSURE)
     assert result.answer == f"{ANSWER} [1]"
     assert result.search_terms == kept
     assert asked.records[0].details["search"] == {"terms": kept, "dropped": dropped}
@@ -120,22 +120,14 @@ async def test_bad_terms_do_no_harm(output: str, kept: list[str], dropped: list[
     assert asked.records[0].pages[0].title == "Befunge"
 
 
-async def test_the_question_is_searched_while_the_terms_are_written() -> None:
+async def test_the_question_is_searched_before_the_terms_are_written() -> None:
     wiki = befunge_wiki()
-
-    class Waiting(Model):
-        async def generate(self, call: GenerateCall) -> AsyncGenerator[GenerationEvent, None]:
-            if step_of(call) == "terms":
-                await wiki.searched.wait()
-            async for event in super().generate(call):
-                yield event
-
-    async with asyncio.timeout(30):
-        await Asked(Waiting(["Befunge"], ANSWER), wiki).ask(QUESTION)
+    model = Model(["Befunge"], ANSWER)
+    await Asked(model, wiki).ask(UNSURE)
     *both, term = wiki.searches
     own, wider = sorted(both, key=len)
-    assert (own, term) == (QUESTION, "Befunge")
-    assert wider.startswith(QUESTION) and "inventor" in wider.split()  # other words for what is asked
+    assert (own, term) == (UNSURE, "Befunge")
+    assert wider.startswith(UNSURE) and "inventor" in wider.split()  # other words for what is asked
 
 
 async def test_no_page_means_no_invention() -> None:
@@ -208,6 +200,7 @@ async def test_pages_that_fail_are_skipped() -> None:
         "Befunge 1": "an internal error; the server's log has it",
         "Befunge 2": "no reply within 0.1 seconds",
         "Befunge": "the page is empty",
+        "search terms of the model": "the question's own words have found the answer",
     }
     assert [each.title for each in result.citations] == ["Befunge 3"]
     assert wiki.most_fetching <= 4
@@ -217,15 +210,15 @@ async def test_searches_that_fail() -> None:
     wiki = befunge_wiki()
     wiki.broken_searches["title"] = HearthError("titles are down")
     asked = Asked(Model(["Befunge"], ANSWER), wiki)
-    result = await asked.ask(QUESTION)
+    result = await asked.ask(UNSURE)
     assert result.answer == f"{ANSWER} [1]"
     assert [(each.title, each.reason) for each in result.skipped] == [
-        (QUESTION, "the title search failed: titles are down"),
+        (UNSURE, "the title search failed: titles are down"),
         ("Befunge", "the title search failed: titles are down"),
     ]
     wiki.broken_searches["text"] = HearthError("text is down")
     with pytest.raises(HearthError, match="titles are down") as caught:
-        await asked.ask(QUESTION)
+        await asked.ask(UNSURE)
     assert (caught.value.code, caught.value.status) == ("wiki_unavailable", 503)
     assert asked.records[1].error == "wiki_unavailable"
 
@@ -234,15 +227,15 @@ async def test_what_a_search_did_without_is_told_once() -> None:
     wiki = befunge_wiki()
     wiki.problem, wiki.note = "searched by words alone: no vectors", "3 of 9 pages have their vectors so far"
     asked = Asked(Model(["Befunge", "Pressey"], ANSWER), wiki)
-    result = await asked.ask(QUESTION)
+    result = await asked.ask(UNSURE)
     assert result.answer == f"{ANSWER} [1]"
-    assert [(each.title, each.reason) for each in result.skipped] == [(QUESTION, wiki.problem)]
+    assert [(each.title, each.reason) for each in result.skipped] == [(UNSURE, wiki.problem)]
     assert [(stage["without"], stage["note"]) for stage in asked.stages("search")] == [
         (wiki.problem, wiki.note)
     ] * 2  # no title and not the question has `Pressey`
     assert asked.records[0].details["skipped"][0]["reason"] == wiki.problem
     wiki.problem = wiki.note = None
-    assert (await asked.ask(QUESTION)).skipped == []
+    assert (await asked.ask(UNSURE)).skipped == []
     assert set(asked.stages("search")[0]) == {"term", "pages"}
 
 
@@ -259,7 +252,7 @@ async def test_the_number_of_pages_is_limited_in_all() -> None:
 
 async def test_a_copy_under_another_title_is_skipped() -> None:
     wiki = MemoryWiki(page("Befunge", *BEFUNGE), page("Befunge (mirror)", *BEFUNGE))
-    result = await Asked(Model(["Befunge"], ANSWER), wiki).ask(QUESTION)
+    result = await Asked(Model(["Befunge"], ANSWER), wiki).ask(UNSURE)
     assert [each.title for each in result.citations] == ["Befunge"]
     assert [(each.title, each.reason) for each in result.skipped] == [
         ("Befunge (mirror)", "it says nearly the same as `Befunge`")
@@ -381,7 +374,7 @@ async def test_an_ended_deadline_is_recorded_as_such() -> None:
 
 async def test_many_questions_at_once_keep_apart() -> None:
     asked = Asked(Model(["Befunge"], ANSWER), befunge_wiki())
-    questions = [f"Please: {'please ' * n}{QUESTION}" for n in range(8)]
+    questions = [f"Please: {'please ' * n}{UNSURE}" for n in range(8)]
     wiki_only = [asked.run(question) for question in questions]
 
     async def last(events: object) -> object:

@@ -44,10 +44,5 @@ def wiki(database: Database) -> LocalWiki:
 async def test_a_title_counts_by_what_it_has_of_the_question(
     wiki: LocalWiki, question: str, first: str
 ) -> None:
-    async def no_terms() -> list[str]:
-        return []
-
-    found = await Retrieval(wiki, Journal(AskCall(id="x", question=question)), 5, 60.0).run(
-        question, no_terms()
-    )
+    found = await Retrieval(wiki, Journal(AskCall(id="x", question=question)), 5, 60.0).run(question)
     assert found.pages[0].page.title == first

@@ -107,23 +107,22 @@ async def test_search_terms_are_for_the_wiki_that_is_asked(setting: str, name: s
     model = Model(terms=["Befunge"], answer="Chris Pressey created Befunge. [1]")
     wiki = MemoryWiki(page("Befunge", *BEFUNGE))
     wiki.name = name
-    await Asked(model, wiki, subject=setting).ask("Who made Befunge?")
+    await Asked(model, wiki, subject=setting).ask("Who thought up the arrows of Befunge?")
     (prompt,) = model.prompts("terms")
     assert f"in a wiki about {subject}." in prompt
 
 
-async def test_a_small_model_writes_terms_only_where_the_question_has_not_found_the_answer() -> None:
+@pytest.mark.parametrize("small", [True, False])
+async def test_terms_are_written_only_where_the_question_has_not_found_the_answer(small: bool) -> None:
     why = "search terms of the model"
-    _, flow, model = await asked("Who created Lamp?", "Mia Berg created Lamp. [1]", small=True)
+    _, flow, model = await asked("Who created Lamp?", "Mia Berg created Lamp. [1]", small=small)
     assert model.prompts("terms") == []
     assert [each["reason"] for each in flow.records[0].details["skipped"] if each["title"] == why] == [
         "the question's own words have found the answer"
     ]
-    _, flow, model = await asked("Which company sponsors Lamp?", REFUSAL, small=True)
+    _, flow, model = await asked("Which company sponsors Lamp?", REFUSAL, small=small)
     assert len(model.prompts("terms")) == 1
     assert not [each for each in flow.records[0].details["skipped"] if each["title"] == why]
-    _, _, model = await asked("Who created Lamp?", "Mia Berg created Lamp. [1]")
-    assert len(model.prompts("terms")) == 1
 
 
 async def test_nothing_is_searched_fetched_or_reported_twice_for_terms() -> None:
