@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from gateway.ask.checking.clean import REMOVED, without_links, without_markup
 from gateway.ask.checking.code import explained
-from gateway.ask.checking.evidence import Backing, Evidence, Support, bare_claim, supporting
+from gateway.ask.checking.evidence import Backing, Evidence, Support, bare_claim, says_nothing, supporting
 from gateway.ask.checking.excerpts import Quote, certain
 from gateway.ask.checking.quotation import LEAST_POINT, Quotations
 from gateway.ask.checking.relevance import Relevance
@@ -223,6 +223,8 @@ class AnswerChecker:
             self.unsupported.append(unit.body)
             if self._claims(checked.text):
                 self.left_out += 1
+                return self._cut(unit)
+            if says_nothing(checked.text):
                 return self._cut(unit)
         own = [self._evidence.urls[n] for n in {*self.cited, *checked.pages}]
         text = without_links(self._readable(checked), own)

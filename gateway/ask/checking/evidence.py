@@ -195,6 +195,12 @@ def bare_claim(text: str) -> str:
     return ITEM_NUMBER.sub("", MARKER.sub(" ", text), count=1)
 
 
+def says_nothing(text: str) -> bool:
+    """Whether a text is only about an answer, such as "The answer is:"."""
+    said = meaning(content_words(text))
+    return bool(said) and said <= _ABOUT_ANSWERS
+
+
 def supporting(text: str, evidence: Evidence, question: str = "") -> Backing:
     """Find the pages of which a statement supports the sentence, or else those that support its clauses."""
     evidence = _under_its_heading(text, evidence)

@@ -69,7 +69,7 @@ async def test_questions_and_conversations_name_an_adapter_too(
             inference.calls.clear()
             reply = (await client.post("/ask", json=asked | {"model": model})).json()
             assert reply["model"] == ("scripted:pirate" if adapter else "scripted")
-            assert len(inference.calls) > 1 and {call.adapter for call in inference.calls} == {adapter}
+            assert inference.calls and {call.adapter for call in inference.calls} == {adapter}
         talk = (await client.post("/v1/conversations", json={})).json()["id"]
         path = f"/v1/conversations/{talk}/messages"
         for model, adapter in (("default:pirate", "pirate"), (None, "")):

@@ -139,8 +139,9 @@ async def test_too_many_at_once(settings: Settings, inference: ScriptedInference
 
 
 async def test_the_deadline(settings: Settings, inference: ScriptedInference) -> None:
-    inference.delay = 5.0
-    settings = changed(settings, "ask", deadline_seconds=0.1, target_seconds=0.1)
+    inference.delay = 60.0
+    # Enough for the search, after which the model is asked.
+    settings = changed(settings, "ask", deadline_seconds=2.0, target_seconds=2.0)
     async with in_process(settings, inference) as client:
         reply = await client.post("/ask", content=QUESTION, headers=TEXT)
         assert reply.status_code == 504

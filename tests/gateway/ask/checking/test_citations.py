@@ -182,6 +182,11 @@ def test_name_number_and_relation_stand_together(answer: str, question: str, sup
         ("Chris Pressey\n\nCurtis Coleman\n", "Chris Pressey [1]"),
         # and it is a person, if one is asked for
         ("In 1993\n\nChris Pressey\n", "Chris Pressey [1]"),
+        # a beginning without an answer
+        (
+            "Chris Pressey created Befunge.\nThe answer is: The answer is:\n",
+            "Chris Pressey created Befunge. [1]",
+        ),
         # headings and rows of the prompt
         ("Befunge\nChris Pressey created Befunge.\nPlayfield | Rows\n", "Chris Pressey created Befunge. [1]"),
         ("Chris Pressey created Befunge.\nName of it:\n", "Chris Pressey created Befunge. [1]"),
