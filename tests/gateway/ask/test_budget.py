@@ -203,7 +203,7 @@ async def test_an_answer_that_goes_on_and_on_ends_in_time() -> None:
 async def test_progress_while_the_model_reads() -> None:
     model = timed(Model(["Befunge"], "word3"), SLOW)
     model.reads = [(100, 500), (300, 500)]
-    asked = Asked(model, long_pages())
+    asked = Asked(model, long_pages(), target_seconds=60)
     await asked.ask(UNSURE)
     terms, _, first, second = asked.stages("reading")
     assert terms["step"] == "terms"
