@@ -107,7 +107,7 @@ def rank(drafts: Sequence[PageDraft], question: str, terms: Sequence[str] = ()) 
 
 def _words(draft: PageDraft, index: int) -> list[str]:
     passage = draft.passages[index]
-    shown = [draft.page.names, *draft.paths[passage.section], passage.text]
+    shown = [draft.page.names, *draft.paths[passage.section], passage.text, passage.term]
     if passage.header != passage.text:
         shown.append(passage.header)
     return content_words(as_meant("\n".join(shown))) + [

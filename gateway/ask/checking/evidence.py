@@ -18,7 +18,7 @@ from typing import Self
 from msgspec import Struct
 from msgspec.structs import replace
 
-from gateway.ask.text.passages import CELLS, Passage, TextKind, opening, text_units
+from gateway.ask.text.passages import CELLS, Passage, TextKind, names_columns, opening, text_units
 from gateway.ask.text.regional import as_in_one_region
 from gateway.ask.text.sentences import MARKER
 from gateway.ask.text.words import (
@@ -159,8 +159,8 @@ class Evidence(Struct, frozen=True):
             for part in parts:
                 index, text, section = part.section, part.text, page.sections[part.section]
                 ordinary |= lower_case_stems(text)
-                header = part.header if part.header != text else ""
-                above = as_meant(f"{page.names}\n{section.heading}\n{header}".rstrip())
+                header = part.header if part.header != text and names_columns(part.header) else ""
+                above = as_meant(f"{page.names}\n{section.heading}\n{header}\n{part.term}".rstrip())
                 context = meaning(features(above).words)
                 own, more = (list(_statements(n, index, each, context)) for each in (text, part.more))
                 sections[n, index] = section.text

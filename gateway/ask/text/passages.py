@@ -32,6 +32,7 @@ CELLS = " | "
 _SHORT_SENTENCE = re.compile(r"[^\W\d_][\w\s,'’-]*[.!?:]")
 # The first row of a table with this many columns is its header, never a statement of its own.
 _COLUMNS_WITH_HEADER = 3
+_MOST_NAMING = 4  # words of the name of a column
 
 # A sentence about the text says nothing about its subject.
 ABOUT_TEXT = any_case(
@@ -42,24 +43,33 @@ ABOUT_TEXT = any_case(
 # Years, numbers and names in a reference to a book, or in the date of the page, are not those of its subject.
 REFERENCE = any_case(r"\[[^\]]{4,}\][\W_]*\Z|(?:last|page) (?:updated|changed|modified|edited|reviewed)\b")
 _SENTENCE_END = re.compile(r"[.?!…:。][\"'”’)\]]*\s*\Z")
+_CODE_SIGNS = re.compile(r"[{}\\]|\w\([\"']|==|;\s*\Z")
+_LONGEST_ITEM = 400  # characters of a list's item that is one line
+_TERM = re.compile(r"\s*(?:[-*#•]|\d+[.)])[ \t]([^:\n]{2,60}): ")
 _CAPTION = any_case(r"(?:figure|fig\.|table|example|listing) [0-9]")
 
 TextKind = Literal["prose", "list", "table", "code"]
 
 
 class TextUnit(Struct, frozen=True):
-    """A sentence or a line. ``gap`` counts the line breaks before a line; ``new`` begins a paragraph."""
+    """A sentence or a line. ``gap`` counts the line breaks before it, and ``lead`` is the white space behind these.
+
+    ``new`` begins a paragraph. ``item`` is a sentence of a list's item, behind its first one.
+    """
 
     text: str
     kind: TextKind
     gap: int = 1
     new: bool = False
+    lead: str = ""
+    item: bool = False
 
 
 class Passage(Struct, frozen=True):
     """A piece of a section, by its index in the page. ``header`` is the first row of the table that it is a row of.
 
     ``more`` is the rest of the paragraph or list that it was cut from, or the code behind it; only quotations have it.
+    ``term`` begins the item of a list that the passage continues.
     """
 
     section: int
@@ -67,6 +77,7 @@ class Passage(Struct, frozen=True):
     header: str = ""
     code: bool = False
     more: str = ""
+    term: str = ""
 
 
 def estimated_tokens(text: str) -> int:
@@ -80,7 +91,7 @@ def cut_section(section: int, text: str, limit: int) -> list[Passage]:
     found: list[Passage] = []
     led = False  # lines behind a colon
     before: TextKind | None = None
-    for kind, run in groupby(units, key=lambda unit: unit.kind):
+    for kind, run in groupby(units, key=_run_kind):
         rows = list(run)
         example = kind == "code" and (len(rows) > 1 or rows[-1] is units[-1])
         if example and before == "prose" and not found[-1].more:
@@ -94,8 +105,11 @@ def cut_section(section: int, text: str, limit: int) -> list[Passage]:
         else:
             whole = kind == "list" and sum(_size(row) for row in rows) <= _LONGEST_LIST * limit
             groups = list(group(rows, _LONGEST_LIST * limit if whole else limit))
+            term = ""
             for index, units_here in enumerate(groups):
                 text = joined(units_here)
+                here = term if units_here[0].item else ""
+                term = next((_term(each.text) for each in units_here[::-1] if each.kind == "list"), term)
                 later = takewhile(
                     lambda each: not (each.new and each.kind == "prose"), chain(*groups[index + 1 :])
                 )
@@ -109,8 +123,13 @@ def cut_section(section: int, text: str, limit: int) -> list[Passage]:
                     found[-1] = replace(found[-1], more=joined(rows))
                 elif found and kind == "prose" and not led_here and _is_term(found[-1]):
                     text = f"{found.pop().text}\n\n{text}"
-                found.append(Passage(section, text, code=code, more=joined(rest) if rest else ""))
+                more = joined(rest) if rest else ""
+                found.append(Passage(section, text, code=code, more=more, term=here))
     return found
+
+
+def _run_kind(unit: TextUnit) -> TextKind:
+    return "list" if unit.item else unit.kind
 
 
 def introduces(text: str, kind: TextKind) -> bool:
@@ -119,13 +138,28 @@ def introduces(text: str, kind: TextKind) -> bool:
     return text.endswith(":") or (kind == "list" and unfinished)
 
 
+def names_columns(row: str) -> bool:
+    """Whether the first row of a table names its columns, and is not the first of keys with their meanings."""
+    cells = row.split(CELLS)
+    return len(cells) >= _COLUMNS_WITH_HEADER or all(len(cell.split()) <= _MOST_NAMING for cell in cells)
+
+
 def _is_term(passage: Passage) -> bool:
     """Whether a passage is a short line by itself, such as the option that the next paragraph describes."""
     return passage.code and "\n" not in passage.text and len(passage.text) <= _LONGEST_TERM
 
 
+def _term(item: str) -> str:
+    """What an item of a list is about, if that is a few words with a colon."""
+    found = _TERM.match(item)
+    return found[1] if found else ""
+
+
 def text_units(text: str) -> list[TextUnit]:
-    """Split a section's text into sentences of prose and lines of lists, tables and code."""
+    """Split a section's text into sentences of prose and lines of lists, tables and code.
+
+    A long item of a list, and a paragraph that continues one, are split into their sentences, too.
+    """
     units: list[TextUnit] = []
     gap, new = 1, True
     lines = text.split("\n")
@@ -133,11 +167,22 @@ def text_units(text: str) -> list[TextUnit]:
         if not line.strip():
             gap, new = gap + 1, True
             continue
+        kind, begun = _line_kind(line), line.lstrip()
+        indent = line[: len(line) - len(begun)]
+        in_item = bool(units) and (units[-1].kind == "list" or units[-1].item)
         if new and _is_prose(line, alone=index + 1 == len(lines) or not lines[index + 1].strip()):
             found = sentences(line)
             units += [TextUnit(each, "prose", 1, not number) for number, each in enumerate(found)]
+        elif kind == "list" and len(line) > _LONGEST_ITEM:
+            first, *others = sentences(begun)
+            units.append(TextUnit(indent + first, "list", gap, new))
+            units += [TextUnit(each, "prose", 0, lead=" ", item=True) for each in others]
+        elif indent and in_item and _continues(begun):
+            first, *others = sentences(begun)
+            units.append(TextUnit(first, "prose", gap, lead=indent, item=True))
+            units += [TextUnit(each, "prose", 0, lead=" ", item=True) for each in others]
         else:
-            units.append(TextUnit(line, _line_kind(line), gap, new))
+            units.append(TextUnit(line, kind, gap, new))
         gap, new = 1, False
     return units
 
@@ -158,7 +203,7 @@ def opening(texts: Iterable[str]) -> str:
         if any(_tells(unit) for unit in units if unit.kind == "prose"):
             break
     first = min(
-        units,
+        (unit for unit in units if not unit.item),
         key=lambda unit: (unit.kind not in ("prose", "list"), not _tells(unit), unit.kind != "prose"),
         default=None,
     )
@@ -178,6 +223,16 @@ def _is_prose(line: str, alone: bool) -> bool:
     return alone or line.rstrip()[-1] in ".:!?…\"'”)"
 
 
+def _continues(line: str) -> bool:
+    """Whether an indented line below an item is a paragraph of it, and no code."""
+    return (
+        (line[0].isupper() or line[0] in '"“(')
+        and _is_prose(line, alone=True)
+        and _SENTENCE_END.search(line) is not None
+        and _CODE_SIGNS.search(line) is None
+    )
+
+
 def _line_kind(line: str) -> TextKind:
     if _LIST_ITEM.match(line):
         return "list"
@@ -195,7 +250,7 @@ def _cut_long(unit: TextUnit, limit: int) -> list[TextUnit]:
         return [unit]
     first, *rest = _cut(unit.text, max(1, len(unit.text) * limit // tokens))
     return [
-        TextUnit(first, unit.kind, unit.gap, unit.new),
+        replace(unit, text=first),
         *(TextUnit(piece, unit.kind, 1, True) for piece in rest),
     ]
 
@@ -226,6 +281,6 @@ def group(units: Sequence[TextUnit], limit: int) -> Iterator[list[TextUnit]]:
 
 
 def joined(units: Sequence[TextUnit]) -> str:
-    if units[0].kind == "prose":
+    if all(unit.kind == "prose" and not unit.item for unit in units):
         return " ".join(" ".join(unit.text.split()) for unit in units)
-    return units[0].text + "".join("\n" * unit.gap + unit.text for unit in units[1:])
+    return units[0].text + "".join("\n" * unit.gap + unit.lead + unit.text for unit in units[1:])

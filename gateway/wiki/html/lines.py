@@ -18,6 +18,7 @@ _TEX = re.compile(f"{TEX}([^{TEX}{TEX_END}]*){TEX_END}")
 _SOURCE_SPACE = re.compile(r"[ \t\r\n\f]+")
 _SPACES = re.compile(r"[ \t\u00a0\u2009\u202f]+")
 _AROUND_BREAK = re.compile(r" ?\n ?")
+_ENDS, _LEAST_WORDS = (".", "!", "?", ":"), 4  # of a sentence
 _INDENT = "  "
 _MAX_DEPTH = 12
 
@@ -73,8 +74,14 @@ class Lines:
             self._prefix = " " * len(prefix)
             self._add("item", (prefix + text.replace("\n", "\n" + self._prefix)).rstrip())
         else:
-            self._block += 1
-            self._add("text", text)
+            self._add_paragraphs(text.split("\n"))
+
+    def _add_paragraphs(self, lines: list[str]) -> None:
+        """Add lines of a text. A break between two sentences separates paragraphs; other lines may be verse or code."""
+        for index, line in enumerate(lines):
+            if not index or (_is_sentence(line) and _is_sentence(lines[index - 1])):
+                self._block += 1
+            self._add("text", line)
 
     def take_line(self) -> str:
         text = _tidy("".join(self._inline)) if self._inline else ""
@@ -134,7 +141,7 @@ class Lines:
         for index, item in enumerate(self._items):
             if index:
                 out.append("\n" if "code" in (item.kind, self._items[index - 1].kind) else " ")
-            out.append(item.text.strip() if item.kind == "item" else item.text)
+            out.append(item.text if item.kind == "code" else item.text.replace("\n", " "))
         return "".join(out)
 
     def _begin_block(self) -> None:
@@ -146,6 +153,10 @@ class Lines:
         gap = bool(self._items) and self._block != self._last_block and not introduced
         self._last_block = self._block
         self._items.append(_Item(kind, text, gap))
+
+
+def _is_sentence(line: str) -> bool:
+    return line[-1:] in _ENDS and len(line.split(maxsplit=_LEAST_WORDS - 1)) == _LEAST_WORDS
 
 
 def _tidy(line: str) -> str:

@@ -12,7 +12,7 @@ from gateway.wiki.scripts import LOWERED, LOWERED_END, RAISED, RAISED_END, witho
 from gateway.wiki.source import Section
 
 # Increment when the same HTML gives other sections: pages cached before are fetched again.
-VERSION = 5
+VERSION = 6
 
 _BLOCKS = frozenset(
     {
@@ -24,6 +24,9 @@ _LISTS = frozenset({"ul", "ol", "dl"})
 _ITEMS = frozenset({"li", "dt", "dd"})
 _SCRIPTS = {"sup": (RAISED, RAISED_END), "sub": (LOWERED, LOWERED_END)}
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
+# The footnotes of DocBook and Sphinx, behind the last section, and the section that they become.
+_NOTES = frozenset({"footnotes", "footnote-list", "footnote"})
+_NOTES_HEADING, _NOTES_LEVEL = "Notes", 2
 # MediaWiki makes these spaces non-breaking everywhere, also in code.
 _FRENCH_SPACE = re.compile(r"\u00a0(?=[?:;!%»›](?!\w))|(?<=[«‹])\u00a0")
 _NUMBER = re.compile(r"-?[0-9]{1,9}")
@@ -83,12 +86,20 @@ class _Reader:
             self._tables.open(name)
         elif name in _BLOCKS:
             lines.end_line()
+            self._begin_notes(element)
         elif name in _LISTS:
+            self._begin_notes(element)
             lines.open_list(name, _number(element, "start") or 1)
         elif name in _ITEMS:
             lines.begin_item(name, _number(element, "value"))
         else:
             self._open_inline(element, lines)
+
+    def _begin_notes(self, element: Tag) -> None:
+        """Footnotes say nothing about the heading above them."""
+        if not self._tables and not _NOTES.isdisjoint(element.classes) and self._head[0] != _NOTES_HEADING:
+            self._end_section()
+            self._head = (_NOTES_HEADING, "", _NOTES_LEVEL)
 
     def _open_inline(self, element: Tag, lines: Lines) -> None:
         if element.name == "br":

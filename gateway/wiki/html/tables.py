@@ -7,6 +7,7 @@ from gateway.wiki.html.lines import Lines
 PARTS = frozenset({"table", "tr", "td", "th", "caption"})
 # Inner tables become part of their cell; deeper ones lose their rows, which bounds how often text is copied.
 _MAX_DEPTH = 4
+_MOST_FRAMED = 2  # rows of a table that frames a text
 
 
 class Tables:
@@ -44,6 +45,11 @@ class Tables:
             self._find_lines()
             if self._open:
                 self.lines.add_text(" " + "; ".join(table.rows) + " ")
+            elif table.is_box:
+                for row in table.rows:
+                    self.lines.end_line()
+                    self.lines.add_text(row.strip(" |"))
+                self.lines.end_line()
             else:
                 self.lines.add_rows(table.rows)
         elif name == "tr":
@@ -72,6 +78,12 @@ class _Table:
         self.cell: Lines | None = None  # the open one
         self.is_caption = False
         self._cells: list[str] = []
+        self._most_filled = 0  # cells of a row that have a text
+
+    @property
+    def is_box(self) -> bool:
+        """Whether it frames a text, as the notes of DocBook: a picture, a title and a paragraph."""
+        return self._most_filled == 1 and len(self.rows) <= _MOST_FRAMED
 
     def end_cell(self) -> None:
         if self.cell is None:
@@ -86,4 +98,5 @@ class _Table:
         self.end_cell()
         if any(self._cells):
             self.rows.append(" | ".join(self._cells))
+            self._most_filled = max(self._most_filled, sum(map(bool, self._cells)))
         self._cells = []

@@ -101,6 +101,23 @@ def test_a_list_stays_whole_unless_it_is_long() -> None:
     assert "\n".join(passage.text for passage in long) == "\n".join(items)
 
 
+def test_a_long_item_and_its_paragraphs_are_sentences() -> None:
+    long = "- Campaign: " + "You play many battles one after the other. " * 10 + "The level stays as it is."
+    units = text_units(f"{long}\n  Winning is not everything. Save often.\n  9>:.1-:v\n- Load: Open a game.")
+    assert [unit.kind for unit in units] == ["list", *["prose"] * 12, "code", "list"]
+    assert units[-4].text == "Winning is not everything."
+    assert joined(units).startswith(long) and "\n  Winning is not everything. Save often.\n" in joined(units)
+    last = next(each for each in cut_section(0, long, 30) if "stays" in each.text)
+    assert (last.term, last.text) == ("Campaign", "The level stays as it is.")
+
+
+def test_the_first_row_names_columns_unless_it_is_a_key_with_its_meaning() -> None:
+    table = "Date | a day, with slashes or points between its parts\nTag | a word"
+    made = page("Format", table)
+    evidence = Evidence.of([(1, made, cut_section(0, table, 30))])
+    assert evidence.passages[1].context == frozenset(content_words("format"))
+
+
 def test_a_row_of_a_table_has_its_header() -> None:
     wide = cut_section(0, "Year | Author | Entry\n1988 | Phillipps | Song\n1998 | Banks | Simulator", 40)
     assert [(p.header, p.text) for p in wide] == [

@@ -76,7 +76,25 @@ def test_contents_copyright_and_numbers_of_notes_are_left_out() -> None:
         "<div class=footnote><p><a class=para><sup class=para>[2] </sup></a>A note.</p></div>"
         "<div class=longdesc-link><a>[D]</a></div><div class=footer role=contentinfo>© Copyright 2023.</div>"
     )
-    assert lead(html) == "One is two.\n\nA note."
+    first, notes = extract_html(f"<h2>Numbers</h2>{html}")[1:]
+    assert (first.heading, first.text, notes.heading, notes.text) == (
+        "Numbers",
+        "One is two.",
+        "Notes",
+        "A note.",
+    )
+
+
+def test_a_table_around_a_text_and_breaks_between_sentences() -> None:
+    note = (
+        "<table><tr><td rowspan=2><img></td><th>Note</th></tr><tr><td>It has an older name.</td></tr></table>"
+    )
+    html = f"<ul><li>full-upgrade: It upgrades more.{note}</li></ul>"
+    assert lead(html) == "- full-upgrade: It upgrades more.\n  Note\n  It has an older name."
+    assert lead("Open the file menu.<br>Then choose the first entry.") == (
+        "Open the file menu.\n\nThen choose the first entry."
+    )
+    assert lead("Roses are red,<br>violets are blue.") == "Roses are red,\nviolets are blue."
 
 
 def test_sections_of_old_and_new_wikis() -> None:
@@ -144,8 +162,7 @@ def test_tables_are_rows_of_cells() -> None:
     assert lead(html).splitlines() == [
         "The caption",
         "A | B",
-        "c",
-        "d | e - f - g h",
+        "c d | e - f - g h",
         "i j | k; l m | x",
         " y",
         "z",
