@@ -57,6 +57,7 @@ _CURRENCIES = tuple(
 )
 _NOT_ALLOWED = any_case(r"\b(?:not|n['’]t) (?:be )?(?:allowed|permitted)\b")
 _WHAT_MAKES = any_case(r"\bwhat (?:makes|made)\b")
+_WRITE_TO = any_case(r"\bwrit(?:e|es|ing)(?= to\b)")
 _RID_OF = any_case(r"\b(?:get|gets|getting|got) rid of\b")
 _NAMED_AFTER = any_case(r"\bnamed (?:after|for|in hono[u]?r of)\b")
 _STANDS_FOR = any_case(
@@ -331,7 +332,7 @@ def as_meant(text: str) -> str:
         text = sign.sub(name, text)
     text = _NAMED_AFTER.sub("namesake", _RID_OF.sub("remove", _NOT_ALLOWED.sub("forbidden", text)))
     text = _THOUGHT_UP.sub("invented", _DIMENSIONS.sub(r"\1 dimensional", _WHAT_MAKES.sub("why is", text)))
-    text = _STANDS_FOR.sub(" ", text)
+    text = _STANDS_FOR.sub(" ", _WRITE_TO.sub("contact", text))
     return _CAME_OUT.sub("appeared", _WRITTEN_IN.sub("worded", text))
 
 

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from gateway.ask.checking.evidence import SAME_AS, as_meant, meaning
-from gateway.ask.text.synonyms import synonymous
+from gateway.ask.text.synonyms import STANDING_FOR_OTHERS, synonymous
 from gateway.ask.text.wording import signs
 from gateway.ask.text.words import any_case, content_words, features, tokens
 from gateway.base.stems import stem
@@ -297,9 +297,9 @@ def _parts(token: str, known: frozenset[str]) -> list[str]:
 
 
 def _spelt(word: str, known: frozenset[str]) -> str:
-    if len(word) < _SHORTEST_MISSPELT or word in known or word in SAME_AS:
+    if len(word) < _SHORTEST_MISSPELT or word in known or word in SAME_AS or word in STANDING_FOR_OTHERS:
         return word
-    similar = [each for each in {*known, *SAME_AS} if each[:1] == word[:1]]
+    similar = [each for each in {*known, *SAME_AS, *STANDING_FOR_OTHERS} if each[:1] == word[:1]]
     return next(iter(get_close_matches(word, similar, 1, _SIMILAR)), word)
 
 

@@ -33,17 +33,8 @@ _KIND, _FITS, _TITLED, _FIRST, _DEFINES, _STEPS, _PROSE, _SECOND = 2.0, 0.5, 0.6
 # A row under what is asked for, one that begins with a name of the question, one that begins with a sign of it, a
 # number before what is counted, a reason, what must be, several names for "Which backgrounds …?", the price of a
 # sentence about the text itself, and a place with a name.
-_COLUMN, _ROW, _SIGNED, _COUNTED, _REASON, _NEEDED, _NAMING, _ABOUT, _PLACED = (
-    1.0,
-    1.0,
-    3.0,
-    1.0,
-    1.0,
-    1.0,
-    0.5,
-    1.0,
-    1.0,
-)
+_COLUMN, _ROW, _SIGNED, _COUNTED, _REASON = 1.0, 1.0, 3.0, 1.0, 1.0
+_NEEDED, _NAMING, _ABOUT, _PLACED = 1.0, 0.5, 1.0, 1.0
 # Of _KIND, for a time that is told by what happens then; the price of what is not, where it is asked when or how.
 _BY_CLAUSE, _DENIED = 0.7, 0.4
 _PLACE = 0.05  # what each place among the pages costs
@@ -51,6 +42,7 @@ _PLACE = 0.05  # what each place among the pages costs
 _OTHER = 0.75
 # Of the best score, for a sentence that answers about as well, and for a clear quotation beside one that is not.
 LEAST_POINT, _LEAST_CHOSEN = 0.9, 0.8
+_AS_GOOD = 0.97  # of the score of the sentence before it, for one that is quoted with it
 _LEAST_CLEAR, _LEAST_CLEAR_UNKNOWN = 0.5, 0.66  # of the words that are asked for
 _LEAST_CLEAR_WEIGHED = 0.35  # of their weight
 _LEAST_NEAR = 0.6  # of all words
@@ -189,9 +181,17 @@ class Quotations(Relevance):
             term = f"{statements[0].text.strip()}: {statements[1].text}"
             quote = msgspec.structs.replace(quote, start=1, statements=(term, *quote.statements[1:]))
         led = bool(quote.lines) and (not quote.statements or introduces(quote.statements[-1], "list"))
-        if led or self.question.kind is not None or statements[quote.start].kind != "prose":
+        if led or statements[quote.start].kind != "prose":
             return quote
         start, end = quote.start, quote.start + len(quote.statements)
+        if self.question.kind is not None:
+            if quote.lines or not quotable(statements, start, end + 1):
+                return quote
+            # "Probation has one week of notice. After that the notice is four weeks."
+            following = self._quote(quote.passage, end, end + 1)
+            as_good = following.clear and following.score >= _AS_GOOD * quote.score
+            more = following.statements if as_good else ()
+            return msgspec.structs.replace(quote, statements=(*quote.statements, *more))
         if REFERS.match(statements[start].text) and start and quotable(statements, start - 1, end):
             start -= 1
         while not quote.lines and quotable(statements, start, end + 1):
@@ -230,7 +230,7 @@ class Quotations(Relevance):
     def _heads(self, cell: str) -> bool:
         """Whether a row's first cell has a name of the question, or nothing but words of it."""
         words = set(content_words(cell))
-        return bool(self.question.names.keys() & words) or (bool(words) and words <= self.question.words)
+        return bool(self.question.names.keys() & words) or (bool(words) and words <= self._asked_as.keys())
 
     def _asks_for_another(self, heading: str) -> bool:
         """Whether a heading is a question for another kind of thing: how fast one may drive, not with which licence."""

@@ -93,8 +93,6 @@ _PRICE = any_case(
 _UTMOST = any_case(
     r"\b(?:most|least|best|worst|only|first|last|top|max\w*|min\w*|mostly|usually|than|more|less|\w{2,}est)\b"
 )
-
-
 # A sentence that tells how it was: "who was, at the time, the leader".
 _PAST = re.compile(
     r"\b(?:was|were|had been|at (?:the|that) time|former(?:ly)?|previous(?:ly)?|used to|until [A-Z0-9])\b"
@@ -223,9 +221,11 @@ class Relevance:
         """The words of the question, with less weight if more passages have them."""
         holding = Counter(word for every in self._every for word in self._shared(self.question.words, every))
         size = len(self._every)
+        # "How do I write a tag?" is not answered by what was made or built.
+        plain = _PLAIN_VERBS | _VERBS if self.question.how_to else _PLAIN_VERBS
         return {
             word: math.log(1.0 + (size - holding[word] + 0.5) / (holding[word] + 0.5))
-            * (_VERB_SHARE if word in _PLAIN_VERBS and len(self.question.words) > 1 else 1.0)
+            * (_VERB_SHARE if word in plain and len(self.question.words) > 1 else 1.0)
             for word in self.question.words
         }
 

@@ -10,7 +10,7 @@ from gateway.ask.checking.evidence import ITEM_NUMBER, Evidence
 from gateway.ask.checking.excerpts import Quote
 from gateway.ask.text.passages import CELLS, is_sentence
 from gateway.ask.text.sentences import MARKER
-from gateway.ask.text.words import asks
+from gateway.ask.text.words import asks, content_words
 from gateway.base.visible import visible
 
 _LEAST_NAMED_CELLS = 2  # of a row, for their columns to be named
@@ -27,8 +27,8 @@ def _quotation(quote: Quote, evidence: Evidence) -> str:
     passage = evidence.passages[quote.passage]
     said = "".join(f" {_plain(without_cells(each, passage.header))}{mark}" for each in quote.statements)
     heading = _plain(passage.heading)
-    headed = asks(passage.heading) or (quote.lines and not said)
-    under = f' under "{heading}"' if heading and headed else ""
+    known = content_words(f"{evidence.names[quote.n]} {said}")
+    under = "" if set(content_words(heading)) <= {*known} else f' under "{heading}"'
     text = f'The page "{_plain(evidence.names[quote.n])}" says{under}:{said}'
     return "\n".join([text, *lines_of(quote)])
 

@@ -100,6 +100,7 @@ boss manager supervisor superior
 ill sick unwell
 sickness illness
 doctor physician medical
+vet veterinary veterinarian
 vacation holiday leave
 colleague coworker
 staff employee worker personnel
@@ -263,6 +264,10 @@ _MEASURES = tuple(
         ),
     )
 )
+
+
+# Stems that pages may say in other words, or by a measure.
+STANDING_FOR_OTHERS = frozenset(_WORDS).union(*(words for words, _ in _MEASURES))
 
 
 def synonymous(word: str, other: str) -> bool:

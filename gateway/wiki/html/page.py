@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from gateway.wiki.html.faq import questions_as_headings
 from gateway.wiki.html.lines import TEX, TEX_END, Lines
 from gateway.wiki.html.shown import is_infobox, shown
 from gateway.wiki.html.tables import PARTS, Tables
@@ -39,7 +40,7 @@ def extract_html(html: str) -> list[Section]:
     come as TeX. Never raises; linear in the length.
     """
     reader = _Reader()
-    for event in shown(without_marks(html)):
+    for event in questions_as_headings(shown(without_marks(html))):
         if isinstance(event, str):
             reader.text(event)
         else:

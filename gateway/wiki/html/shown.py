@@ -25,10 +25,11 @@ _HIDDEN_CLASSES = frozenset(
     references reflist rellink sidebar side-box sistersitebox sister-box stub succession-box template-fact thumb
     tmbox toc vertical-navbox
     breadcrumb breadcrumbs nav-panel navfooter navheader sphinxsidebar toctree-wrapper longdesc-link
+    brackets fn-backref fn-bracket list-of-examples list-of-figures list-of-tables
     """.split()  # noqa: SIM905 - a list of quoted words is harder to read
 )
 # Of HTML5: the way to other pages, the copyright of all pages.
-_HIDDEN_ROLES = frozenset({"contentinfo", "navigation", "search"})
+_HIDDEN_ROLES = frozenset({"contentinfo", "doc-backlink", "navigation", "search"})
 # The number of a note, in the text and before the note; "[1]" would be taken for a citation.
 _NOTE_MARKS = frozenset({"footnote", "footnote-reference", "para"})
 _HIDDEN_STYLE = re.compile(r"display\s{0,8}:\s{0,8}none", re.IGNORECASE)
@@ -138,7 +139,8 @@ class _Elements:
             if "autonumber" in classes:  # an external link shown as [1]
                 return attributes.get("href")
             missing_template = "new" in classes and attributes.get("title", "").startswith("Template:")
-            return "" if missing_template or "headerlink" in classes or _is_note_mark(element) else None
+            is_mark = "headerlink" in classes or _is_note_mark(element)
+            return "" if missing_template or is_mark or attributes.get("role") in _HIDDEN_ROLES else None
         is_hidden = (
             name in _HIDDEN_TAGS
             or (not _HIDDEN_CLASSES.isdisjoint(classes) and not is_infobox(element))

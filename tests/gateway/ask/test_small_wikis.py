@@ -77,13 +77,13 @@ async def answer(question: str, reply: str, *pages: Page) -> str:
 
 
 async def test_a_row_is_quoted_with_the_names_of_its_columns() -> None:
-    quoted = 'The page "Patch notes" says: 1.3 – Date: 8 June 2022; Changes: Photo mode [1]'
+    quoted = 'The page "Patch notes" says under "Versions": 1.3 – Date: 8 June 2022; Changes: Photo mode [1]'
     assert await answer("When did patch 1.3 come out?", REFUSAL, PATCHES) == quoted
 
 
 async def test_a_row_about_another_thing_gives_way() -> None:
     said = await answer("When did patch 1.3 come out?", "1.0 | 14 October 2021 | Release [1]", PATCHES)
-    assert said.startswith('The page "Patch notes" says: 1.3 – Date: 8 June 2022')
+    assert said.startswith('The page "Patch notes" says under "Versions": 1.3 – Date: 8 June 2022')
 
 
 async def test_a_row_that_the_model_copies_has_the_names_of_its_columns() -> None:

@@ -58,7 +58,7 @@ DOT = page(
 )
 async def test_a_sign_is_found_in_the_row_that_begins_with_it(question: str, row: str) -> None:
     flow = Asked(Model(["Dot"], "Commands: Commands: Commands:"), MemoryWiki(DOT))
-    assert (await flow.ask(question)).answer == f'The page "Dot" says: {row} [1]'
+    assert (await flow.ask(question)).answer == f'The page "Dot" says under "Commands": {row} [1]'
 
 
 async def test_a_question_for_several_pages_gets_a_sentence_of_each() -> None:

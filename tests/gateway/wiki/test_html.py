@@ -85,6 +85,22 @@ def test_contents_copyright_and_numbers_of_notes_are_left_out() -> None:
     )
 
 
+def test_questions_of_a_docbook_faq_are_headings() -> None:
+    html = (
+        "<div class=qandaset><dl><dt>1. <a>Why?</a></dt></dl><table><tr class=question><td><p>1.</p></td><td><p>Why is "
+        "it <b>blue</b>?</p></td></tr><tr class=answer><td></td><td><p>It is paint.</p><table><tr><td>a</td><td>b</td>"
+        "</tr></table></td></tr></table></div><table><tr><td>c</td><td>d</td></tr></table>"
+    )
+    sections = extract_html(html)
+    assert [(each.heading, each.level, each.text) for each in sections] == [
+        ("", 1, ""),
+        ("1. Why is it blue?", 4, "It is paint.\n\na | b\n\nc | d"),
+    ]
+    number = "<span><span class=fn-bracket>[</span><a role=doc-backlink>1</a></span>"
+    footnote = f"<p>Text.</p><aside class=footnote>{number}A note.</aside>"
+    assert [each.text for each in extract_html(footnote)] == ["Text.", "A note."]
+
+
 def test_a_table_around_a_text_and_breaks_between_sentences() -> None:
     note = (
         "<table><tr><td rowspan=2><img></td><th>Note</th></tr><tr><td>It has an older name.</td></tr></table>"

@@ -297,7 +297,9 @@ async def test_what_something_is_stands_at_the_beginning_of_its_page() -> None:
 
 async def test_a_quotation_brings_the_code_that_it_introduces() -> None:
     answer, _, _ = await asked("Which Lamp program prints Hi?", REFUSAL)
-    assert answer == 'The page "Lamp" says: This program prints "Hi": [1]\n```\nP "Hi"\nEND\n```'
+    assert (
+        answer == 'The page "Lamp" says under "Output": This program prints "Hi": [1]\n```\nP "Hi"\nEND\n```'
+    )
 
 
 async def test_a_doubtful_question_needs_an_answer_that_takes_it_up() -> None:

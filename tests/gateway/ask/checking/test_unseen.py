@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from gateway.ask.checking.citations import AnswerChecker
+from gateway.ask.checking.evidence import as_meant
 from gateway.ask.checking.quotation import Quotations
+from gateway.ask.checking.shown import quotations
 from gateway.ask.text.passages import opening
 from gateway.ask.text.sentences import sentences
 from gateway.ask.text.wording import written_out
@@ -215,3 +217,48 @@ def test_a_clause_before_a_verb_defines_nothing() -> None:
 
 def test_a_heading_that_names_the_task_answers_how_to_do_it_and_a_question_does_not() -> None:
     assert said(relevance("how do I leave a choir", SINGING)).startswith("Write to the conductor")
+
+
+def test_words_that_pages_say_otherwise_may_be_misspelt() -> None:
+    fridge = page("Vaccine fridge", "The fridge must stay between 2 and 8 °C. Read the dial twice a day.")
+    assert said(relevance("what temprature must the vaccine fridge have", fridge)).startswith(
+        "The fridge must"
+    )
+
+
+def test_the_next_sentence_is_quoted_if_it_answers_as_well() -> None:
+    leaving = page(
+        "Leaving",
+        "At first there is one week of notice. Later the notice is four weeks. Hand back nine keys.",
+    )
+    assert said(relevance("how much notice do I have to give", leaving)) == (
+        "At first there is one week of notice. Later the notice is four weeks."
+    )
+
+
+def test_a_quotation_names_the_heading_above_it() -> None:
+    doors = page("Keys", "", ("Ctrl-direction", "Closes a door in this direction, if there is one."))
+    found = relevance("how do i close a door", doors)
+    assert quotations(found.quotes(), found._evidence).startswith(
+        'The page "Keys" says under "Ctrl-direction": Closes a door'
+    )
+
+
+def test_writing_to_somebody_makes_no_author() -> None:
+    assert "contact" in as_meant("If you got no copy, write to the Tin Foundation.")
+    assert as_meant("They write plays.") == "They write plays."
+
+
+def test_what_was_made_does_not_tell_how_to_write() -> None:
+    tags = page("Tags", "A tag is one of the words with spaces around them. Join two words with a dash.")
+    news = page(
+        "News",
+        "Changes were made in the dialog:\n- Tags have a list.\n- Amounts are together.\n- The rest is new.",
+    )
+    assert said(relevance("how do i write a tag with two words", tags, news)).startswith("A tag is one of")
+    quill = page(
+        "Quill",
+        "A loop is made with ROUND. A text is in quotes.",
+        ("Words", "BTW: Comment to the end of the line"),
+    )
+    assert said(relevance("how do you write a comment in Quill", quill)).startswith("BTW: Comment")
