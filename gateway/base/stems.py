@@ -36,7 +36,7 @@ _IRREGULAR = {
         """
         begin began begun|break broke broken|bring brought|buy bought|catch caught|choose chose chosen
         drink drank drunk|drive drove driven|eat ate eaten|fall fell fallen|fly flew flown|forget forgot forgotten
-        give gave given|go goes went gone|grow grew grown|hide hid hidden|hold held|keep kept|know knew known
+        give gave given|go went gone|grow grew grown|hide hid hidden|hold held|keep kept|know knew known
         lead led|lend lent|lose lost|meet met|pay paid|ride rode ridden|sell sold|send sent|sleep slept
         speak spoke spoken|spend spent|steal stole stolen|swim swam swum|take took taken|teach taught
         throw threw thrown|wear wore worn|draw drew drawn|fight fought|shoot shot|run ran|come came|become became

@@ -44,11 +44,12 @@ _KINDS: dict[Kind, re.Pattern[str]] = {
         r"(?-i:[a-z])"
     ),
     # Not "people who never rowed", nor "Who is Chris Pressey?", which asks what the page says about him;
-    # "Who is the treasurer?" asks for a name.
+    # "Who is the treasurer?" asks for a name, "Who may sign?" rather for a rule.
     "person": any_case(
         r"(?<!\bpeople )(?<!\bpersons )(?<!\bperson )(?<!\bthose )(?<!one )(?<!body )(?<!\bmembers )"
         r"(?<!\bmember )\bwho(?:m|se)?\b(?! (?:is|was|are)\b"
         r"(?! (?:in|responsible|(?:the|our|your|my) (?-i:[a-z]+))\b))"
+        r"(?! (?:can|may|must|should|(?:is|are) allowed to)\b)"
         r"|\b(?:author|inventor|creator)\b"
     ),
 }

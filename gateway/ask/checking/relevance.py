@@ -45,7 +45,8 @@ _PERSON = re.compile(
 _YEAR = re.compile(
     r"(?<![0-9])(?:1[0-9]|20)[0-9]{2}(?![0-9])|\b(?:AD|BCE?|CE) [0-9]{1,4}\b|\b[0-9]{1,5} ?(?:AD|BCE?|CE)\b"
 )
-_DAY = re.compile(r"(?<![0-9])[0-9]{4}-[0-9]{2}-[0-9]{2}(?![0-9])")  # no number of something
+# A day and a time of the day are no number of something.
+_DAY = re.compile(r"(?<![0-9])(?:[0-9]{4}-[0-9]{2}-[0-9]{2}|[012]?[0-9]:[0-5][0-9])(?![0-9])")
 _NUMBER = any_case(
     r"(?<![^\W\d_])[0-9]|\b(?:zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|"
     r"twenty|thirty|fou?rty|fifty|sixty|seventy|eighty|ninety|dozen|hundred|thousand|million|[0-9]+(?:st|nd|rd|th)|"

@@ -262,3 +262,18 @@ def test_what_was_made_does_not_tell_how_to_write() -> None:
         ("Words", "BTW: Comment to the end of the line"),
     )
     assert said(relevance("how do you write a comment in Quill", quill)).startswith("BTW: Comment")
+
+
+def test_a_question_for_who_may_asks_for_no_name() -> None:
+    drugs = page(
+        "Drugs", "Only a surgeon may sign for drugs. Jo Bell counts the stock of drugs every Friday."
+    )
+    assert said(relevance("who may sign for drugs", drugs)).startswith("Only a surgeon may sign")
+
+
+def test_a_time_of_the_day_is_no_number_of_something() -> None:
+    classes = page("Classes", "Jo runs classes for puppies at 18:30. Puppies in class must be ten weeks old.")
+    assert (
+        said(relevance("how old must a puppy be for class", classes))
+        == "Puppies in class must be ten weeks old."
+    )
