@@ -10,6 +10,7 @@ import asyncio
 import heapq
 import math
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,6 +20,7 @@ import msgspec
 from msgspec import Struct
 
 from gateway.base.shaped import SHAPED, shaped_spans
+from gateway.base.stems import old_tones
 from gateway.base.told import CODE, Teller, Told
 
 MARK = "[redacted]"
@@ -148,6 +150,9 @@ def take_secrets(text: str, asked: str = "") -> tuple[str, list[Removed]]:
     removed: list[Removed] = []
     if not text:  # most rows have empty fields
         return text, removed
+    if not unicodedata.is_normalized("NFC", text):  # as macOS types Vietnamese
+        clean, removed = take_secrets(unicodedata.normalize("NFC", text), asked)
+        return (clean if removed else text), removed
     letters, lower = _letters(text)
     for rule in _RULES:
         text, found = _replaced(text, rule.name, rule.spans(text, letters, lower))
@@ -159,7 +164,8 @@ def take_secrets(text: str, asked: str = "") -> tuple[str, list[Removed]]:
     text, found = _replaced(text, SHAPED, ((*span, MARK) for span in shaped_spans(text, CODE)))
     removed += found
     lead = f"{asked}\n" if asked else ""
-    spans = _TELLER.spans(lead + text, _letters(lead + text)[1])
+    spelt = old_tones(lead + text)
+    spans = _TELLER.spans(spelt, _letters(spelt)[1])
     told = [(begin - len(lead), end - len(lead), kind) for begin, end, kind in spans if begin >= len(lead)]
     removed += [Removed(kind, text[begin:end]) for begin, end, kind in told]
     text, _ = _replaced(text, "", ((begin, end, MARK) for begin, end, _ in told))

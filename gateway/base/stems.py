@@ -1,4 +1,4 @@
-"""A crude stemmer of English words, for comparing texts.
+"""A crude stemmer of English words and one spelling of Vietnamese ones, for comparing texts.
 
 Both sides of every comparison go through it, so it only has to map the forms of a word to the same string.
 """
@@ -6,6 +6,7 @@ Both sides of every comparison go through it, so it only has to map the forms of
 from __future__ import annotations
 
 import re
+import unicodedata
 from functools import lru_cache
 
 # Suffix, its replacement, and the shortest word that loses it.
@@ -88,3 +89,17 @@ def stem(word: str) -> str:
     if len(word) > 3 and word[-1] == word[-2]:
         word = word[:-1]
     return word.removesuffix("e") if len(word) > 3 else word
+
+
+# Both places of a tone are in use in Vietnamese: "khoá" and "khóa", "huỷ" and "hủy".
+_TONED = re.compile(r"(?<!q)([ou])([àáảãạèéẻẽẹỳýỷỹỵ])(?!\w)", re.IGNORECASE)
+
+
+def old_tones(text: str) -> str:
+    """The text with the tone on the first of two vowels, with the same offsets."""
+    return text if text.isascii() else _TONED.sub(_moved, text)
+
+
+def _moved(match: re.Match[str]) -> str:
+    vowel = unicodedata.normalize("NFD", match[2])
+    return unicodedata.normalize("NFC", f"{match[1]}{vowel[1]}{vowel[0]}")

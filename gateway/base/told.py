@@ -65,6 +65,13 @@ _NETWORK = re.compile(
 )
 # Letters and then digits, as the last word of a sentence.
 _MADE_UP = re.compile(r"(?=.{7})[^\W\d_]{3,}[_@.!-]?[0-9]+[!#$*]?")
+# Letters with digits in or behind them: "moth7lamp", "changeme99", "Herbst.2026x".
+_HINTED = re.compile(
+    r"(?=.{7})[^\W\d_]{3,}(?:[0-9]{1,2}[^\W\d_]{3,}|[_@.!-]?[0-9]{2,4}[^\W\d_]{0,2})[!#$*]?", re.ASCII
+)
+# Four characters, right behind a word for a password: "5Tq9".
+_SHORT = re.compile(r"(?=.*[A-Z])(?=.*[a-z])(?=.*[0-9])\w{4}", re.ASCII)
+_ENDS = re.compile(r"\s*(?:$|[,;.!?)…]|(?:by|now|btw|lol|i|for|on|as|and|but|nha|nhé|ạ)\b)", re.IGNORECASE)
 # One word in reply to a question for a password, unless it is a reply of its own.
 _ANSWER = re.compile(
     r"\s*(?:(?:yeah|yes|yep|ok|oh|sure|uh|um|hm+)\W+){0,2}(?:it(?:['’]?s|\sis)\s|i\sthink\s){0,2}"
@@ -87,6 +94,7 @@ class Told(Struct, frozen=True, forbid_unknown_fields=True):
 
     near: list[str]
     password: str
+    hint: str
     core: str
     number: str
     code: str
@@ -115,6 +123,7 @@ class Teller:
 
         self._near = [word.encode() for word in _shortest(told.near)]
         self._password = compiled(r"(?<![\w-])@@(?![\w-])", told.password)
+        self._hint = compiled(r"(?<![\w-])@@(?!\w)", told.hint)
         self._number = compiled(r"(?<![\w-])@@(?![\w-])", told.number)
         self._place = compiled(r"(?<![\w-])@@(?![\w-])", told.place)
         self._after_value = compiled(r"\W*(?:@@\W*)+$", told.after_value)
@@ -126,7 +135,7 @@ class Teller:
         self._known = compiled("^@@$", told.known)
         self._before_value = compiled(r"(?:\b@@|[:=?/|→>(])\s*$", rf"{told.before_value}|{told.password}")
         self._before_quoted = compiled(
-            r"(?:@@|(?:wi-?fi|@@)(?:['’]s|\s(?:is|are))|\b(?:it\sis|it['’]s|sentence|phrase|words?(?:\s[\w'’-]+){0,6}\sis|words|gõ|type))\s*$",
+            r"(?:@@|(?:wi-?fi|@@)(?:['’]s|\s(?:is|are|to))|\b(?:it\sis|it['’]s|sentence|phrase|words?(?:\s[\w'’-]+){0,6}\sis|words|gõ|type))\s*$",
             told.core,
         )
         self._before_name = compiled(r"\b@@\s*$", told.before_name)
@@ -224,6 +233,22 @@ class Teller:
             yield from (
                 (*span, _PASSWORD_KIND) for span in self._passwords(told, bool(password or back), asked)
             )
+        elif self._hint.search(told):
+            yield from ((*span, _PASSWORD_KIND) for span in self._hinted(told))
+
+    def _hinted(self, told: str) -> Iterator[tuple[int, int]]:
+        """Made-up words at the end of what is said."""
+        for match in _TOKEN.finditer(told):
+            value = match[0].rstrip("'’*.,:?")
+            prior = told[: match.start()]
+            if (
+                _HINTED.fullmatch(value)
+                and not self._known.match(value)
+                and self._before_value.search(prior)
+                and not (self._named.search(prior) or self._user.search(prior))
+                and _ENDS.match(told, match.start() + len(value))
+            ):
+                yield match.start(), match.start() + len(value)
 
     def _asked(self, word: re.Pattern[str], before: str) -> bool:
         """Whether the sentence before asks for the thing alone."""
@@ -308,7 +333,9 @@ class Teller:
 
     def _is_value(self, value: str, prior: str, own: bool) -> bool:
         if (
-            not _LEAST <= len(value) <= _LONGEST_VALUE
+            not _LEAST - bool(_SHORT.fullmatch(value) and self._direct.search(prior))
+            <= len(value)
+            <= _LONGEST_VALUE
             or value.isdigit()
             or "/" in value
             or (

@@ -6,13 +6,12 @@ A question, a hypothetical, a report of somebody else's words, a quotation and c
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 from msgspec import Struct
 
-from gateway.base.stems import stem
+from gateway.base.stems import old_tones, stem
 from gateway.store.memory.messages import StoredMessage
 
 # Letters for a regular expression: a range would have small ones too.
@@ -83,9 +82,6 @@ NEGATION = re.compile(
 )
 
 
-_TONED = re.compile(r"(?<!q)([ou])([àáảãạèéẻẽẹỳýỷỹỵ])$", re.I)
-
-
 class QuotedStatement(Struct, frozen=True):
     """``clause`` holds the quote and is part of ``sentence``; ``before`` is the sentence up to the clause."""
 
@@ -140,7 +136,7 @@ def statement(text: str, quote: str, *, requests: bool = False) -> QuotedStateme
 
 def stems(text: str) -> Iterator[str]:
     """Stems of the words of ``text``, numbers included."""
-    return (stem(_TONED.sub(_old_tone, word)) for word in WORD.findall(text.replace("_", " ")))
+    return map(stem, WORD.findall(old_tones(text.replace("_", " "))))
 
 
 def mistaken(text: str, said: str) -> bool:
@@ -152,12 +148,6 @@ def mistaken(text: str, said: str) -> bool:
         and (f"{word}e" in heard or (word.endswith("e") and word[:-1] in heard))
         for word in WORD.findall(text.casefold())
     )
-
-
-def _old_tone(match: re.Match[str]) -> str:
-    """ "hủy" for "huỷ": both are right."""
-    vowel = unicodedata.normalize("NFD", match[2])
-    return unicodedata.normalize("NFC", f"{match[1]}{vowel[1]}{vowel[0]}")
 
 
 def _in_sentence(sentence: str, wanted: str, requests: bool) -> QuotedStatement | None:

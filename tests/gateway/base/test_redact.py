@@ -239,11 +239,15 @@ def test_hostile_text_is_quick(piece: str) -> None:
 
 @pytest.mark.parametrize("half", [0, 1])
 @pytest.mark.parametrize(
-    ("name", "least"), [("", 0.92), ("_second", 0.92), ("_third", 0.92), ("_fourth", 0.85), ("_fifth", 0.75)]
+    ("name", "least"),
+    [
+        *(("", 0.92), ("_second", 0.92), ("_third", 0.92), ("_fourth", 0.85), ("_fifth", 0.75)),
+        *(("_sixth", 1), ("_seventh", 0.96), ("_eighth", 0.8)),
+    ],
 )
 def test_typed_lines(name: str, least: float, half: int) -> None:
     """`eval/secrets_typed.toml`: the even lines were at hand; the odd ones were mended on too since. The secrets of the
-    fifth set were scored once, and no rule is made for them."""
+    fifth and eighth set were scored once; few rules are made for them."""
     lines = tomllib.loads((Path(__file__).parents[3] / "eval" / "secrets_typed.toml").read_text())
     secret, ordinary = lines[f"secret{name}"][half::2], lines[f"ordinary{name}"][half::2]
     found = [text for text, *values in secret if not any(value in redact(text)[0] for value in values)]
@@ -283,6 +287,21 @@ def test_typed_lines(name: str, least: float, half: int) -> None:
         ("9081 opens the gate", "[redacted] opens the gate"),
         ("what time does the gate open?\n0730", "what time does the gate open?\n0730"),
         ("9704 3668 1122 7788 019", "[redacted]"),
+        ("khoá vali số 307 nha em", "khoá vali số [redacted] nha em"),
+        ("khoá cửa giá 307 nghìn", "khoá cửa giá 307 nghìn"),
+        ("em ơi, m\u00e2\u0323t kh\u00e2\u0309u la\u0300 hoasen2019", "em ơi, mật khẩu là [redacted]"),
+        ("ca\u0300 phe\u0302 15", "ca\u0300 phe\u0302 15"),
+        ("my social is 512-44-9083", "my social is [redacted]"),
+        ("wifi quán là caphesang, pass 66668888", "wifi quán là caphesang, pass [redacted]"),
+        ("pass 1200 people through", "pass 1200 people through"),
+        ("enter 662091 to sign in", "enter [redacted] to sign in"),
+        ("the zip file opens with marmalade", "the zip file opens with [redacted]"),
+        ("the zip file opens with winrar", "the zip file opens with winrar"),
+        ("it was set to changeme99 by default", "it was set to [redacted] by default"),
+        ("the default is utf8mb4 for new tables", "the default is utf8mb4 for new tables"),
+        ("type iphone15 in the search box", "type iphone15 in the search box"),
+        ("my username there is gardenfox82", "my username there is gardenfox82"),
+        ("zoom pwd 5Tq9", "zoom pwd [redacted]"),
     ],
 )
 def test_accounts_and_values_in_calls(text: str, clean: str) -> None:
