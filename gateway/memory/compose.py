@@ -48,6 +48,7 @@ _DROPPED = (
     "month",
     "today",
     "reflection",
+    "stand_in",
     "now",
     "round",
     "biography",
@@ -65,13 +66,15 @@ class Ingredients(Struct, frozen=True, kw_only=True):
     ``core``, the ``character`` and ``tasks`` open the prompt, ``facts`` follow the summaries. Code of the ``project``,
     ``recalled`` facts, quotes from the ``history`` and the tasks as they are now precede the last message.
     ``summaries`` are the live ones, with the tokens of :func:`summary_text`; ``messages`` are those of
-    :func:`gateway.store.memory.messages.open_messages`, the new one included. ``turn_tokens`` is what the chat template
-    adds to a turn. ``left_out`` lists what exceeded the blocks' own budgets.
+    :func:`gateway.store.memory.messages.open_messages`, the new one included. ``begun``: some that came before are in
+    neither; ``stand_in`` has sentences of theirs. ``turn_tokens`` is what the chat template adds to a turn.
+    ``left_out`` lists what exceeded the blocks' own budgets.
     """
 
     core: Block
     character: Character = Character()
     tasks: Block | None = None
+    stand_in: Block | None = None
     facts: Block | None = None
     history: Block | None = None
     recalled: Block | None = None
@@ -81,6 +84,7 @@ class Ingredients(Struct, frozen=True, kw_only=True):
     messages: Sequence[StoredMessage] = ()
     turn_tokens: int = 6
     verbatim: int = 8
+    begun: bool = False
     left_out: Sequence[LeftOut] = ()
 
 
@@ -242,7 +246,7 @@ def _optional_blocks(ingredients: Ingredients) -> list[Block]:
     ]
     i, mind = ingredients, ingredients.character
     before = [mind.biography, i.tasks, mind.reflection, mind.elsewhere]
-    blocks = [*before, *summaries, i.facts, i.project, i.recalled, i.history, i.tasks_now]
+    blocks = [*before, *summaries, i.stand_in, i.facts, i.project, i.recalled, i.history, i.tasks_now]
     return [block for block in blocks if block and block.text]
 
 
@@ -265,7 +269,7 @@ def _opening(ingredients: Ingredients, optional: Sequence[Block], *, everything:
     if ingredients.character.reflected and reflection is not None and reflection.text not in shown:
         return _LEFT_OUT
     said = [summary_text(summary) for summary in summaries if _says_something(summary)]
-    if not everything or not shown.issuperset(said) or (summaries and not said):
+    if ingredients.begun or not everything or not shown.issuperset(said) or (summaries and not said):
         return _LEFT_OUT
     return _SUMMARIZED if said or ingredients.character.reflected else _BEGINS
 

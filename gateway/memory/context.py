@@ -14,11 +14,12 @@ from msgspec import Struct
 from gateway.config.settings import MemorySettings
 from gateway.inference.interface import GenerateCall, Inference
 from gateway.memory.answers.clock import clock_answer
-from gateway.memory.answers.copies import since_copies, without_recited
+from gateway.memory.answers.copies import since_copies, stand_in, without_recited
 from gateway.memory.answers.length import ReplyEnd, reply_end
 from gateway.memory.answers.notices import abilities, unspoken, unstored
 from gateway.memory.answers.requests import Requests
 from gateway.memory.compose import (
+    HEADINGS,
     Composition,
     Ingredients,
     compose,
@@ -47,6 +48,8 @@ from model_host.protocol import Message, Sampling
 
 # Quotes from the history take at most one of so many parts of a prompt.
 _HISTORY_SHARE = 8
+# So do sentences picked from messages that a small model does not see.
+_STAND_IN_SHARE = 16
 _SEPARATOR = 2  # tokens around them
 
 # A source of prompt blocks, called with the conversation and the user's last message.
@@ -209,13 +212,6 @@ class ContextBuilder:
         reflected = [summary for summary in summaries if summary.seq in character.reflected]
         summaries = [summary for summary in summaries if summary.seq not in character.reflected]
         core_text = self.core_text(conversation.instructions)
-        core_tokens, *counts = await parts.inference.count([core_text, *map(summary_text, summaries)])
-        core = Block("core", core_tokens, core_text)
-        summaries = [
-            msgspec.structs.replace(summary, tokens=count)
-            for summary, count in zip(summaries, counts, strict=True)
-        ]
-        turn_tokens = await self._turn()
         # Small models talk about whatever a summary says, so they see one where a message may ask for it. Code goes on.
         standing = (
             compacting
@@ -223,6 +219,16 @@ class ContextBuilder:
             or parts.served.current.standing_memory
             or asks_for_told(asked)
         )
+        unseen = stand_in(messages, messages_shown, budget.limit // _STAND_IN_SHARE) if standing else ""
+        unseen_text = f"{HEADINGS['now']}\n{unseen}"
+        core_tokens, unseen_tokens, *counts = await parts.inference.count(
+            [core_text, unseen_text, *map(summary_text, summaries)]
+        )
+        summaries = [
+            msgspec.structs.replace(summary, tokens=count)
+            for summary, count in zip(summaries, counts, strict=True)
+        ]
+        turn_tokens = await self._turn()
         shown = [each for each in summaries if standing or each.level == "message"]
         tasks, facts = _named(extra, "tasks"), _named(extra, "facts")
         head = (
@@ -234,7 +240,7 @@ class ContextBuilder:
         spoken = {message.seq for message in verbatim(messages_shown, at_least)}
         kept = self.standing.keep(conversation.id, Standing(head, tasks, facts), spoken)
         ingredients = Ingredients(
-            core=core,
+            core=Block("core", core_tokens, core_text),
             # A summary is made of its own conversation alone.
             character=msgspec.structs.replace(character, reflection=None, elsewhere=None)
             if compacting
@@ -243,8 +249,10 @@ class ContextBuilder:
             facts=kept.facts,
             tasks_now=_named(extra, "tasks_now") if tasks is None or kept.tasks != tasks else None,
             recalled=_named(extra, "recalled"),
+            stand_in=Block("stand_in", unseen_tokens, unseen_text) if unseen else None,
             summaries=shown,
             messages=messages_shown,
+            begun=len(shown) < len(summaries) or messages[:1] != messages_shown[:1],
             turn_tokens=turn_tokens,
             verbatim=at_least,
             left_out=[
@@ -287,7 +295,7 @@ class ContextBuilder:
         # A compaction may need the prompt that does not fit, so it gets a context without a limit.
         unlimited = ContextBudget(context=2**31, ceiling=budget.ceiling, floor=budget.floor, answer=0)
         mind = [each for each in (character.biography, character.reflection, character.elsewhere) if each]
-        fixed = core.tokens + sum(block.tokens + 1 for block in [*mind, *extra]) + 2 * turn_tokens + 2
+        fixed = core_tokens + sum(block.tokens + 1 for block in [*mind, *extra]) + 2 * turn_tokens + 2
         situation = Situation(
             policy=conversation.policy,
             settings=msgspec.structs.replace(

@@ -2,7 +2,7 @@
 
 Those are answers from what is stored, and replies that repeat each other or themselves or are in a language that it
 does not speak, after which it goes on so to the end of the chat. Pure. What leaves the prompt is still found by the
-search in older messages.
+search in older messages, and sentences picked from what people said in it stand in where they may be asked for.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from gateway.memory.answers.notices import ABILITIES, SECRETS_UNSTORED, UNSPOKEN
 from gateway.memory.answers.questions import own_question
 from gateway.memory.answers.sought import ANSWERS, sought
 from gateway.memory.learning.statements import CODE, WORD
+from gateway.memory.summaries.extract import extract
 from gateway.store.memory.messages import StoredMessage
 from gateway.store.stop_words import speaks
 
@@ -75,6 +76,20 @@ def since_copies(
             return messages[at + 1 :]
         seen |= new
     return messages
+
+
+def stand_in(messages: Sequence[StoredMessage], shown: Sequence[StoredMessage], most: int) -> str:
+    """Sentences of people's ``messages`` that are not ``shown``, in an estimated ``most`` tokens."""
+    there = {message.seq for message in shown}
+    left = [
+        each
+        for each in messages
+        if each.seq not in there and each.role == "user" and not each.failed and each.summarized_by is None
+    ]
+    names = [message.speaker or "User" for message in left]
+    text = "\n".join(f"{name}: {message.text}" for name, message in zip(names, left, strict=True))
+    letters = max(1.0, len(text) / max(1, sum(message.tokens for message in left)))
+    return extract(text, most, lambda piece: int(len(piece) / letters) + 2, {*names}) if left else ""
 
 
 def _runs(text: str) -> list[tuple[str, ...]]:

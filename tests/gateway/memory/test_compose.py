@@ -102,6 +102,14 @@ def test_lines_in_a_row_are_one_turn_and_the_user_speaks_first() -> None:
     assert [turn.role for turn in made.turns] == ["user", "assistant", "user"]
     assert made.turns[-1].text == "Ann: one\nBé: two"
     assert [each.what for each in made.left_out] == ["message 3"]
+    assert made.turns[0].text == "(The conversation begins here.)"
+    # Summaries that a small model does not see, or messages before a reply that was repeated.
+    later = compose(
+        Ingredients(core=CORE, messages=talk, begun=True, stand_in=Block("stand_in", 5, "Earlier: hi")),
+        BUDGET,
+    )
+    assert later.turns[0].text == "(Earlier messages are left out here.)"
+    assert names(later) == ["core", "stand_in", "messages"]
 
 
 def test_a_stand_in_takes_the_place_of_a_long_message() -> None:

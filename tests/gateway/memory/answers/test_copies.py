@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from gateway.memory.answers.copies import since_copies
+import msgspec
+
+from gateway.memory.answers.copies import since_copies, stand_in
 from tests.gateway.memory.test_compose import line
 
 FAMILY = "Theo and Marnie are a wonderful family."
@@ -48,6 +50,20 @@ def test_a_language_that_the_model_does_not_speak_is_left_out() -> None:
     assert since_copies([*spoken, *gibberish, last], ["en"]) == [last]
     assert len(since_copies([*spoken, *gibberish, last])) == 7
     assert len(since_copies([*spoken, last], ["en"])) == 5
+
+
+def test_people_s_lines_stand_in_for_what_is_left_out() -> None:
+    bakery, club = "My sister Imke has a bakery in Frome.", "I booked the rowing club for 240 pounds."
+    said = [bakery, FAMILY, club, FAMILY, "hm", FAMILY, "who has a bakery?"]
+    talk = [line(seq, ("user", "assistant")[seq % 2], text) for seq, text in enumerate(said)]  # type: ignore[arg-type]
+    talk[2] = msgspec.structs.replace(talk[2], speaker="Nora")
+    shown = since_copies(talk)
+    assert [each.seq for each in shown] == [4, 5, 6]
+    assert stand_in(talk, shown, 100) == f"Ann: {bakery}\nNora: {club}"
+    assert stand_in(talk, talk, 100) == ""
+    assert stand_in(talk, shown, 1) == ""
+    talk[0] = msgspec.structs.replace(talk[0], summarized_by=1)
+    assert stand_in(talk, shown, 100) == f"Nora: {club}"
 
 
 def test_other_replies_stay() -> None:
