@@ -51,8 +51,9 @@ async def character(parts: MemoryParts, conversation: Conversation) -> Character
     )
     if assistant is None:  # deleted meanwhile
         return Character()
-    told = [f"You are {assistant.name}."] if assistant.name else []
-    biography = "\n".join([*told, assistant.biography.strip()]).strip()
+    biography = assistant.biography.strip()
+    if assistant.name and assistant.name.casefold() not in biography.partition("\n")[0].casefold():
+        biography = f"You are {assistant.name}.\n{biography}".strip()
     reflection = _reflection_text(reflections[0]) if reflections else ""
     others = [
         _line(each, conversation, parts) for each in waiting if each.summary.conversation != conversation.id

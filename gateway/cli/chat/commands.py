@@ -14,6 +14,7 @@ from gateway.cli.tasks.lines import task_line, tasks_text
 
 _BAR = 30
 _HITS = 20
+_ROUNDS, _LINE = 10, 160
 # Fields of a conversation that /set shows and changes.
 SETTABLE = ("title", "kind", "policy", "time_zone", "instructions", "participants", "assistant", "project")
 
@@ -134,6 +135,16 @@ def _done(session: ChatSession, name: str) -> None:
     say(task_line(session.client.patch(f"/v1/tasks/{quote(name)}", {"state": "done"})), err=True)
 
 
+def _rounds(session: ChatSession, most: str) -> None:
+    page = session.client.get(f"{session.path}/rounds?limit={quote(most or str(_ROUNDS))}")
+    for each in page["data"]:
+        note = " (failed)" if each["failed"] else " (summarized)" if each["summarized"] else ""
+        said = " | ".join(" ".join(message["text"].split()) for message in each["messages"])
+        say(f"{each['round']:>5}{note}  {said if len(said) <= _LINE else f'{said[: _LINE - 1]}…'}")
+    if not page["data"]:
+        say("there is no round yet", err=True)
+
+
 def _failed(session: ChatSession, number: str) -> None:
     last = session.client.get(f"{session.path}/rounds?limit=1")["data"]
     if not number and not last:
@@ -150,9 +161,11 @@ def _set(session: ChatSession, argument: str) -> None:
     names = [name for each in value.split(",") if (name := each.strip())]
     given = {field: names if field == "participants" else value.strip()}
     shown = client.patch(path, given) if field else client.get(path)
+    if shown["assistant"]:
+        shown["assistant"] = client.get(f"/v1/assistants/{shown['assistant']}")["name"] or shown["assistant"]
     for name in SETTABLE:
-        told = ", ".join(shown[name]) if name == "participants" else shown[name]
-        say(f"{name:<13} {told}")
+        told = ", ".join(shown[name]) if name == "participants" else shown[name] or ""
+        say(f"{name:<13} {told}".rstrip())
 
 
 def _rollover(session: ChatSession, _: str) -> None:
@@ -187,6 +200,7 @@ COMMANDS = {
     "/undo": _Command(_undo, "undo the last change of a fact", "FACT"),
     "/tasks": _Command(_tasks, "today's tasks, those of a day, or all", "[DAY]"),
     "/done": _Command(_done, "mark a task or a checklist item as done", "TASK"),
+    "/rounds": _Command(_rounds, "the last rounds with their numbers", "[HOW MANY]"),
     "/failed": _Command(_failed, "leave the last round, or that of a number, out from now on", "[ROUND]"),
     "/set": _Command(_set, f"change {', '.join(SETTABLE)}", "[FIELD VALUE]"),
     "/rollover": _Command(_rollover, "archive this conversation and continue from its summary"),

@@ -54,7 +54,9 @@ NO_PLACE = re.compile(
     r"kubernetes|k8s|podman|aws|azure|gcp|github|gitlab|arch|ubuntu|debian|fedora|nix\w*|firefox|chrome|brave|"
     r"android|iphone|ios|pnpm|npm|yarn|poetry|uv|the (?:cloud|left|right|front|back|top|end|office|future|past)|"
     r"a (?:dream|simulation|bubble|different|better)|scratch|nhà|văn phòng|công ty|trường|ngoài|trên|dưới|"
-    r"trong|đây|đó|kia)\b",
+    r"trong|đây|đó|kia|"
+    r"(?:an?|another|the) (?:[\w-]+ ){1,2}(?:flat|house|apartment|place|home|room|studio|office|desk|team|job|role|"
+    r"project|server|host|laptop|provider|bank|plan|version|framework)(?=$| (?:last|this|yesterday|today|recently)))\b",
     re.I,
 )
 NO_NAME = re.compile(

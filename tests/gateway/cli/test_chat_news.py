@@ -81,6 +81,10 @@ def test_a_chat_shows_what_happens_behind_it(url: str, environment: dict[str, st
         assert "no task" in typed(chat, "/done T-20261120-01")
         assert "is marked as failed" in typed(chat, "/failed")
         assert "there is no round 999" in typed(chat, "/failed 999")
+        assert re.search(
+            r"\d+ \(failed\)  the password is Tulpe-4471 \| So be it\.", typed(chat, "/rounds 1")
+        )
+        assert not re.search("assistant +None", typed(chat, "/set"))
         assert re.search(r"title +Apples\b", typed(chat, "/set title Apples"))
         assert re.search(r"policy +rounds\b", typed(chat, "/set policy rounds"))
         assert re.search(r"title +Apples\b.*policy +rounds\b", typed(chat, "/set"), re.S)
@@ -114,7 +118,7 @@ def test_an_assistant_is_made_edited_and_talked_with(
         chat.wait_for(at_prompt)
         typed(chat, "Who are you?", "So be it.")
         assert "You are Lynly Star." in typed(chat, "/context biography")
-        assert re.search(r"assistant +None", typed(chat, "/set assistant"))
+        assert re.search(r"assistant\r?\n", typed(chat, "/set assistant"))
         chat.type("\x04")
         assert chat.end() == 0
     assert "erased" in group("remove", "Lynly Star")

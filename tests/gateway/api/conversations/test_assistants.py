@@ -90,6 +90,9 @@ async def test_a_biography_is_set_edited_and_versioned(client: Client) -> None:
     assert [each["id"] for each in (await client.get("/v1/assistants")).json()["data"]] == [wendy["id"]]
     name = await start(client, assistant="Lynly Star-Sung")
     assert (await blocks(client, name))["biography"] == "You are Lynly Star-Sung.\nA bard of Riften."
+    named = "You are Lynly Star-Sung, a bard."
+    assert (await client.patch(one, json={"biography": named})).status_code == 200
+    assert (await blocks(client, name))["biography"] == named
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,10 @@ STATED = [
         "allergy: milk: The user is allergic 2 milk.",
     ]),
     (
+        "I moved to a new flat last week",
+        [],
+    ),
+    (
         "i just moved to a house with a garden, in Lund",
         ["home_city: The user just moved to a house with a garden, in Lund."],
     ),
