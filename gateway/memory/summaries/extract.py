@@ -18,9 +18,10 @@ from gateway.memory.summaries.keep import is_open_task
 from gateway.store.stop_words import STOP_WORDS
 
 # Version of the rules below, recorded with each extract.
-EXTRACT_VERSION = 5
+EXTRACT_VERSION = 6
 
 _GAP = "…"
+_ENDED = re.compile(r"[.!?…:;)\"”’]$")
 # A longer sentence is cut at a space, so that text without punctuation does not take all the room.
 _LONGEST = 300
 _PIECE = re.compile(rf"\S(?:.{{0,{_LONGEST - 2}}}\S(?!\S)|.{{0,{_LONGEST - 1}}})", re.S)
@@ -75,7 +76,7 @@ _OVERHEAD = 6
 
 @dataclass(frozen=True)
 class _Piece:
-    """A sentence at ``begin``. ``line`` counts the speakers' turns; ``speaker`` is "" where none is named.
+    """A sentence at ``begin``. ``line`` counts the lines of the text; ``speaker`` is "" where none is named.
 
     ``ours``: the assistant says it.
     """
@@ -153,7 +154,8 @@ def _pieces(text: str, speakers: frozenset[str], ours: Collection[str]) -> Itera
         starts = not begin or text[begin - 1] == "\n"
         named = _SPEAKER.match(text, begin, end) if starts else None
         if named and named[1] in speakers:
-            line, speaker, begin = line + 1, named[1], named.end()
+            speaker, begin = named[1], named.end()
+        line += starts and bool(text[begin:end].strip())
         for match in _PIECE.finditer(text, begin, end):
             piece = _Piece(match.start(), match[0], line, speaker, speaker in ours)
             together = held and held.speaker and not starts and held.text[-1] != _GAP
@@ -305,8 +307,12 @@ def _joined(pieces: list[_Piece], kept: list[int]) -> str:
             parts.append(_GAP)
         if piece.speaker != speaker:
             parts.append(f"\n{piece.speaker}:")
+        elif parts and piece.line != pieces[before].line and not _ENDED.search(parts[-1]):
+            parts.append(
+                "\n"
+            )  # two messages are not one sentence, neither here nor in an extract of this one
         parts.append(piece.text)
         before, speaker = number, piece.speaker
     if kept and before != len(pieces) - 1 and not parts[-1].endswith(_GAP):
         parts.append(_GAP)
-    return " ".join(parts).replace(" \n", "\n").lstrip("\n")
+    return " ".join(parts).replace(" \n", "\n").replace("\n ", "\n").lstrip("\n")

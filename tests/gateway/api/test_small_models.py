@@ -29,7 +29,7 @@ async def test_prompts_begin_after_a_reply_that_was_given_again(settings: Settin
             assert (spoken.count("wonderful"), LINES[1] in spoken) == ((3, True) if stays else (1, False))
             assert LINES[2] in spoken
             # The built-in model sees what people said in the rest at all times.
-            stands = f"Just before the messages below:\nUser: {LINES[0]} {LINES[1]}"
+            stands = f"Just before the messages below:\nUser: {LINES[0]}\n{LINES[1]}"
             assert (stands in text_of(last)) is not stays
             why = (await client.get(f"/v1/conversations/{talk}/context")).json()["left_out"]
             assert any("repeated" in each["why"] for each in why) is not stays
@@ -47,7 +47,7 @@ async def test_what_a_prompt_leaves_out_stands_in_it_where_it_is_asked_for(
             await say(client, talk, line)
         assert LINES[1] not in text_of(replies(inference)[-1])
         await say(client, talk, "which colour was dear, the blue or the red?")
-        assert f"User: {LINES[0]} {LINES[1]}" in text_of(replies(inference)[-1])
+        assert f"User: {LINES[0]}\n{LINES[1]}" in text_of(replies(inference)[-1])
 
 
 async def test_what_was_said_is_quoted_without_asking_the_model(settings: Settings) -> None:

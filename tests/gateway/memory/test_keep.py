@@ -133,6 +133,18 @@ def _loosely(text: str) -> str:
     return "".join(text.split())
 
 
+def test_messages_without_a_full_stop_stay_apart() -> None:
+    said = [
+        f"User: In week {week} Lena and I walked {week + 3} km to the mill and bought flour"
+        for week in range(30)
+    ]
+    once = extract("\n".join(said), 80, words, ("User",))
+    again = extract(once, 45, words, ("User",))
+    for picked in (once, again):
+        lines = [line.removeprefix("User: ") for line in picked.splitlines() if line != "…"]
+        assert len(lines) > 1 and all(f"User: {line}" in said for line in lines)
+
+
 def test_what_says_most_is_picked_first() -> None:
     chatter = "It is a fine day and the sun is out. " * 200
     text = f"Dear all. {chatter}Ask Trâm about room 4711 at 18:45. {chatter}Bye for now."
