@@ -142,6 +142,8 @@ _PAST = {
     "took": "take", "taken": "take", "brought": "bring", "got": "get", "sold": "sell", "met": "meet",
     "gave": "give", "told": "tell", "found": "find", "built": "build", "fed": "feed", "rang": "ring", "ran": "run",
 }  # fmt: skip
+# What one applies for is done when one has it.
+_OBTAINED = ("xin", "lấy", "nhận")
 _OBJECT = r"(?: with| off)? (?!from |to |at |in |on |for |about |after |before )(?P<what>.+)"
 _WORDINGS: dict[Literal["cancelled", "waiting", "doing", "done"], tuple[str, ...]] = {
     "cancelled": (
@@ -171,6 +173,7 @@ _WORDINGS: dict[Literal["cancelled", "waiting", "doing", "done"], tuple[str, ...
         r"(?(passive)(?:[ ,](?!(?:out|up|solid)\b).*)?|"
         r"(?:,.*| (?:to|for|at|on|in|by|via|with|now|today|yesterday|this|last|already|off)\b.*)?)",
         r"(?P<what>.+?) (?P<verb>xong)(?: r[ồo]i| xuôi)?(?: (?:hôm|sáng|trưa|chiều|tối) (?:qua|nay|kia))?(?:,.*)?",
+        r"(?P<what>.+?)(?: cũng)? (?P<verb>lấy|nhận|xin) được r[ồo]i(?:,.*)?",
         r"(?P<what>.+?) r[ồo]i(?:,.*)?",
         rf"(?:{SUBJECT_VI} )?(?:đã|vừa) (?P<what>.+)",
     ),
@@ -307,6 +310,8 @@ def _fits(state: str, verb: str | None, title: str, said: str) -> bool:
     # "Milk" is to be bought.
     thing = verb in ("bought", "got") and content(_without(said, title)) <= content("bought got")
     bought = thing or (verb == "got" and words[0] == "buy")
+    if verb in _OBTAINED:
+        return words[0] in _OBTAINED
     return bought or verb in _GENERIC or (inflected and stem(_PAST.get(verb, verb)) in (words[0], *joined))
 
 

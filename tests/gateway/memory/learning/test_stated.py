@@ -249,6 +249,8 @@ def test_changes_in_casual_lines_are_found_and_none_is_wrong(name: str) -> None:
         ("thợ điện gọi cho em rồi", "Gọi cho thợ điện"),
         ("thợ điện gọi rồi", "Gọi cho thợ điện"),
         ("electrician called", "Call the electrician"),
+        ("giấy phép lấy được rồi", "Gửi giấy phép cho luật sư"),
+        ("chìa khóa lấy được rồi", "Xin giấy phép kinh doanh"),
         ("do I know whether the rent is paid", "Pay the rent"),
     ],
 )
@@ -312,6 +314,7 @@ def test_longer_clauses(text: str, facts: list[str]) -> None:
         ("done with soldering", "Solder the board", "done"),
         ("we are done with the pills", "Give Juno the pills", "done"),
         ("mình đã nộp báo cáo rồi", "Nộp báo cáo cho sếp", "done"),
+        ("giấy phép cũng lấy được rồi!!", "Xin giấy phép kinh doanh", "done"),
     ],
 )
 def test_a_change_that_is_said_counts(text: str, title: str, state: str) -> None:
