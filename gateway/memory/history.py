@@ -155,7 +155,9 @@ class History:
         near = await self._near(within, asked, conversation.owner)
         outstanding = self._similar(near[: _outstanding([far for _, far in near])])
         best = [seq for seq, _ in fuse([fitting, outstanding])][:_CANDIDATES]
-        quotes = await self._database.read(lambda c: _with_neighbours(c, within, best, asked))
+        # A decision in the prompt is quoted again beside what it takes the place of: what stands last counts most.
+        since = store.out_of_prompt(conversation, shown[-1:], elsewhere=asks_for_told(asked))
+        quotes = await self._database.read(lambda c: _with_neighbours(c, within, since, best, asked))
         return await self._block(quotes, asked, room, zone) if quotes else None
 
     async def _near(self, within: Within, asked: str, owner: str) -> list[tuple[int, float]]:
@@ -229,10 +231,10 @@ def _outstanding(distances: Sequence[float]) -> int:
 
 
 def _with_neighbours(
-    connection: apsw.Connection, within: Within, best: Sequence[int], asked: str
+    connection: apsw.Connection, within: Within, since: Within, best: Sequence[int], asked: str
 ) -> list[Said]:
-    """The hits that tell more than ``asked``, later decisions about them, and the messages beside the hits, which may
-    answer or explain them."""
+    """The hits that tell more than ``asked``, later decisions about them in ``since``, and messages beside the hits,
+    which may answer or explain them."""
     known, of_us = set(words(asked)), bool(_OF_US.search(asked))
 
     def asks(message: Said) -> bool:
@@ -255,7 +257,7 @@ def _with_neighbours(
     hits = [each for each in store.said(connection, best) if leads(each)][:_HITS]
     found = {hit.seq: hit for hit in hits if tells(hit)}
     for hit in hits:
-        found |= {each.seq: each for each in decided_since(connection, within, hit) if tells(each)}
+        found |= {each.seq: each for each in decided_since(connection, since, hit) if tells(each)}
     for after in (True, False):
         for hit in hits:
             if hit.role == "assistant" and not of_us and asks(hit) != after:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -35,8 +35,10 @@ def history(database: Database, queries: Queries | None = None) -> History:
     return History(database, ScriptedInference(), MemorySettings(), queries)
 
 
-async def recalled(database: Database, found: History, asked: str) -> Recalled | None:
-    return await found.recall(HERE, asked, [], 300)
+async def recalled(
+    database: Database, found: History, asked: str, shown: Sequence[int] = ()
+) -> Recalled | None:
+    return await found.recall(HERE, asked, shown, 300)
 
 
 async def fill(database: Database, lines: list[str]) -> None:
@@ -115,6 +117,10 @@ async def test_a_quote_comes_with_what_was_decided_later(database: Database) -> 
     quotes = await recalled(database, history(database), "When is the van for the move booked?")
     assert quotes is not None and "18th" in quotes.block.text and "25th" in quotes.block.text
     assert quotes.block.text.index("18th") < quotes.block.text.index("25th")
+    # Also where the prompt has the decision, but in front of the quotes.
+    in_prompt = [*range(len(SET["other"]["lines"]) + 3, len(lines) + 1)]
+    again = await recalled(database, history(database), "When is the van for the move booked?", in_prompt)
+    assert again is not None and again.block.text.index("18th") < again.block.text.index("25th")
 
 
 async def test_a_quote_without_a_time_has_no_date(database: Database) -> None:
