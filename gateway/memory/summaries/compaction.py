@@ -18,6 +18,7 @@ from gateway.memory.context import Context, ContextBuilder, MemoryParts
 from gateway.memory.hub import Hub
 from gateway.memory.planning.planner import plan
 from gateway.memory.planning.situation import MIN_TARGET_TOKENS
+from gateway.memory.summaries.extract import EXTRACT_VERSION
 from gateway.memory.summaries.summarize import Summarizer, SummaryDraft, SummaryRejectedError, SummarySource
 from gateway.memory.summaries.variables import with_variables
 from gateway.memory.types import Compaction
@@ -197,6 +198,7 @@ class HistoryCompactor:
         """Rewrite the live summaries that another version of their prompts wrote than ``version`` or the current one.
 
         Each is written from the messages of its span, and supersedes the old row; one that is rejected stays as it is.
+        Extracts by other rules than the present ones are made again too, unless a ``version`` is asked for.
         Returns how many were rewritten and rejected. Raises what the inference raises, and InvalidRequestError when a
         prompt does not have that version.
         """
@@ -206,23 +208,30 @@ class HistoryCompactor:
         outdated = []
         for summary in context.situation.summaries:
             name = summary.prompt_name
-            # Otherwise its prompt is gone, or no model wrote it: it stays as it is.
-            if name in prompts.names():
+            # Otherwise its prompt is gone, or somebody wrote it: it stays as it is.
+            if name == EXTRACT and version is None and summary.prompt_version != EXTRACT_VERSION:
+                outdated.append(summary)
+            elif name in prompts.names():
                 prompt = prompts.get(name) if version is None else prompts.version(name, version, "to")
                 if summary.prompt_version != prompt.version:
                     outdated.append(summary)
         rejected = 0
         for summary in outdated:
             try:
-                await self._rewrite(context, summary, wanted)
+                await self._rewrite(context, summary, wanted, extracts=True)
             except SummaryRejectedError as error:
                 rejected += 1
                 log.warning("a summary was not converted", conversation=conversation.id, problem=str(error))
         self.forget(conversation.id)  # a rejected one is not to be rejected for the same words again
         return len(outdated) - rejected, rejected
 
-    async def _rewrite(self, context: Context, summary: Summary, prompts: PromptSet) -> None:
-        """Write a summary again from the messages of its span. Raises SummaryRejectedError."""
+    async def _rewrite(
+        self, context: Context, summary: Summary, prompts: PromptSet, *, extracts: bool = False
+    ) -> None:
+        """Write a summary again from the messages of its span; ``extracts`` stay such.
+
+        Raises SummaryRejectedError.
+        """
         messages = await self._parts.database.read(
             partial(
                 messages_between,
@@ -239,8 +248,11 @@ class HistoryCompactor:
             target_tokens=max(MIN_TARGET_TOKENS, summary.tokens),
         )
         summarizer, source = await self._source(context, again, prompts)
-        async with self.places:
-            draft = await summarizer.summarize(again, source, context.composition)
+        if extracts and summary.prompt_name == EXTRACT:
+            draft = await summarizer.extract(again, source)
+        else:
+            async with self.places:
+                draft = await summarizer.summarize(again, source, context.composition)
         made = msgspec.structs.replace(
             await self._summary(context, again, source, draft), first=summary.first, last=summary.last
         )

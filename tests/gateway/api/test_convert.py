@@ -91,3 +91,27 @@ async def test_a_second_conversion_does_only_what_the_first_one_left(
             (await client.post(f"/v1/conversations/{name}/convert")).json()["summaries"] for name in names
         ]
         assert third == [0, 0]
+
+
+async def test_extracts_by_former_rules_are_made_again(
+    small: Settings, inference: ScriptedInference, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inference.script = lambda call: [""] if call.lane != "interactive" else talker(call)
+    async with in_process(small, inference) as client:
+        name = await start(client)
+        for number in range(12):
+            await say(client, name, f"Fact {number}: Huế is {number * 11 + 100} km away")
+        await client.post(f"/v1/conversations/{name}/compact")
+        path = f"/v1/conversations/{name}"
+        before = (await client.get(f"{path}/summaries")).json()["data"]
+        assert {each["prompt_name"] for each in before} == {"extract"}
+        assert (await client.post(f"{path}/convert")).json()["summaries"] == 0
+        monkeypatch.setattr("gateway.memory.summaries.compaction.EXTRACT_VERSION", 99)
+        monkeypatch.setattr("gateway.memory.summaries.summarize.EXTRACT_VERSION", 99)
+        calls = len(inference.calls)
+        live = sum(each["superseded_by"] is None for each in before)
+        assert (await client.post(f"{path}/convert")).json() == {"id": name, "summaries": live, "rejected": 0}
+        assert len(inference.calls) == calls, "no model is asked"
+        after = (await client.get(f"{path}/summaries")).json()["data"]
+        assert {e["prompt_version"] for e in after if e["superseded_by"] is None} == {99}
+        assert (await client.post(f"{path}/convert")).json()["summaries"] == 0
