@@ -300,6 +300,7 @@ def test_typed_lines(name: str, least: float, half: int) -> None:
         ("it was set to changeme99 by default", "it was set to [redacted] by default"),
         ("the default is utf8mb4 for new tables", "the default is utf8mb4 for new tables"),
         ("type iphone15 in the search box", "type iphone15 in the search box"),
+        ("the default format is iso8601, or rfc2822", "the default format is iso8601, or rfc2822"),
         ("my username there is gardenfox82", "my username there is gardenfox82"),
         ("zoom pwd 5Tq9", "zoom pwd [redacted]"),
     ],
