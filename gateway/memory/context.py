@@ -13,10 +13,10 @@ from msgspec import Struct
 
 from gateway.config.settings import MemorySettings
 from gateway.inference.interface import GenerateCall, Inference
-from gateway.memory.answers.clock import clock_answer
+from gateway.memory.answers.computed import computed_answer
 from gateway.memory.answers.copies import since_copies, stand_in, without_recited
 from gateway.memory.answers.length import ReplyEnd, reply_end
-from gateway.memory.answers.notices import abilities, unspoken, unstored
+from gateway.memory.answers.notices import abilities, unspoken, unstored, untranslated
 from gateway.memory.answers.requests import Requests
 from gateway.memory.compose import (
     HEADINGS,
@@ -51,6 +51,7 @@ _HISTORY_SHARE = 8
 # So do sentences picked from messages that a small model does not see.
 _STAND_IN_SHARE = 16
 _SEPARATOR = 2  # tokens around them
+_RECENT = 8  # the user's messages that a sum may go on from
 
 # A source of prompt blocks, called with the conversation and the user's last message.
 BlockSource = Callable[[Conversation, str], Awaitable[Offer]]
@@ -200,7 +201,7 @@ class ContextBuilder:
             lambda c: (open_messages(c, conversation.id, at_least), live_summaries(c, conversation.id))
         )
         messages = await self._count_lines(conversation, messages)
-        asked = next((m.text for m in reversed(messages) if m.role == "user" and not m.failed), "")
+        *before, asked = ["", *(m.text for m in messages if m.role == "user" and not m.failed)][-_RECENT:]
         # Small models go on in the form of a quote, and in the words of a reply that they have repeated.
         small = parts.served.current.small and not compacting
         told = without_recited(messages, parts.requests.told) if small else messages
@@ -280,12 +281,13 @@ class ContextBuilder:
             if not answer and conversation.kind == "chat":
                 # In a role that the model plays, it may be another time.
                 plays = bool(conversation.instructions or conversation.assistant)
-                answer = "" if plays else clock_answer(asked, parts.now(conversation))
+                answer = "" if plays else computed_answer(asked, before, parts.now(conversation))
                 if not answer and small:
                     secret, in_part = unstored(asked)
                     answer, after = ("", f"{after}\n{secret}".strip()) if in_part else (secret, after)
                     answer = answer or ("" if plays else abilities(asked))
-                answer = answer or unspoken(parts.served.current.languages, asked)
+                languages = parts.served.current.languages
+                answer = answer or untranslated(languages, asked, before) or unspoken(languages, asked)
             ingredients = msgspec.structs.replace(
                 ingredients, project=_named(code.blocks, "project"), left_out=left_out
             )

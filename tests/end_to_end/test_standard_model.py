@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from gateway.memory.answers.notices import UNSPOKEN
+from gateway.memory.answers.notices import UNSPOKEN, UNTRANSLATED
 from gateway.models.catalog import Catalog
 from tests.end_to_end.server import Server
 from tests.end_to_end.test_ask import events
@@ -62,7 +62,9 @@ def test_it_converses_in_english_and_says_that_it_does_not_in_vietnamese(server:
     assert 1 < len(first.split()) < 120
     assert "demo" not in first
     assert say("hôm nay tôi hơi buồn") == UNSPOKEN
+    assert say("how do you say hello in Spanish?") == say("and in French?") == UNTRANSLATED
+    assert [say(text) for text in ("what's 15% of 80?", "and 20%?")] == ["15% of 80 = 12.", "20% of 80 = 16."]
     blocks = server.client.get(f"/v1/conversations/{chat}/context").raise_for_status().json()["blocks"]
     shown = "\n".join(block["text"] for block in blocks)
     assert "Hi there!" in shown
-    assert UNSPOKEN not in shown
+    assert not any(told in shown for told in (UNSPOKEN, UNTRANSLATED, "of 80"))

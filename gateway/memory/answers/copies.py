@@ -13,8 +13,8 @@ from itertools import pairwise
 import msgspec
 
 from gateway.base.redact import MARK
-from gateway.memory.answers.clock import told_the_time
-from gateway.memory.answers.notices import ABILITIES, SECRETS_UNSTORED, UNSPOKEN
+from gateway.memory.answers.computed import was_computed
+from gateway.memory.answers.notices import ABILITIES, SECRETS_UNSTORED, UNSPOKEN, UNTRANSLATED
 from gateway.memory.answers.questions import own_question
 from gateway.memory.answers.sought import ANSWERS, sought
 from gateway.memory.learning.statements import CODE, WORD
@@ -22,7 +22,7 @@ from gateway.memory.summaries.extract import extract
 from gateway.store.memory.messages import StoredMessage
 from gateway.store.stop_words import speaks
 
-_NOTICES = (UNSPOKEN, ABILITIES, *SECRETS_UNSTORED)
+_NOTICES = (UNSPOKEN, UNTRANSLATED, ABILITIES, *SECRETS_UNSTORED)
 _ELLIPSIS = "…"
 _RUN = 3  # words
 # A reply is a copy if this share of its runs of words is in later replies or earlier in itself.
@@ -41,8 +41,8 @@ def without_recited(messages: Sequence[StoredMessage], told: Callable[[str], boo
         if asked.role != "user" or reply.role != "assistant":
             continue
         recites = reply.text.startswith(ANSWERS) and (own_question(asked.text) or sought(asked.text))
-        timed = told_the_time(asked.text, reply.text)
-        if recites or timed or told(reply.text) or reply.text in _NOTICES:
+        computed = was_computed(asked.text, reply.text)
+        if recites or computed or told(reply.text) or reply.text in _NOTICES:
             recited |= {asked.seq, reply.seq}
     return [_bare(message, told) for message in messages if message.seq not in recited]
 

@@ -8,7 +8,7 @@ program does either, and take the place of a secret for whatever comes to mind.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from gateway.base.redact import MARK
 from gateway.memory.answers.questions import in_vietnamese
@@ -18,6 +18,9 @@ from gateway.store.stop_words import speaks
 UNSPOKEN = (
     "Mô hình nhỏ này chỉ trò chuyện được bằng tiếng Anh. Bằng tiếng Việt tôi vẫn ghi nhớ điều bạn kể, nhắc việc và tìm "
     "trong wiki. `hearth pull gemma-4-e2b` lấy một mô hình nói tiếng Việt."
+)
+UNTRANSLATED = (
+    "I speak English alone and do not translate. `hearth pull qwen2.5-coder-1.5b` gets a model that does."
 )
 SECRETS_UNSTORED = (
     "Passwords and other secrets are not stored.",
@@ -33,6 +36,23 @@ _ASKS_ABILITIES = re.compile(
     r"(?:do|help(?: me)?(?: with)?|offer)|what are (?:you|your) (?:for|good (?:at|for)|able to do|capable of|abilities|"
     r"skills|features)|how (?:can|do) (?:you|u) help(?: me)?|what (?:things )?(?:are you|you are|you['’]re) able to do)"
     r"(?: for me| here| exactly| anyway)?\W*",
+    re.I,
+)
+_LANGUAGE = (
+    r"(?:arabic|bengali|bulgarian|cantonese|catalan|chinese|croatian|czech|danish|dutch|english|finnish|french|german|"
+    r"greek|hebrew|hindi|hungarian|icelandic|indonesian|irish|italian|japanese|korean|latin|malay|mandarin|norwegian|"
+    r"persian|polish|portuguese|romanian|russian|serbian|slovak|spanish|swahili|swedish|tagalog|tamil|thai|turkish|"
+    r"ukrainian|urdu|vietnamese|welsh)"
+)
+_TRANSLATES = re.compile(
+    rf"\W*(?:(?:{FILLERS}|(?:can|could|would) you)\W+)*(?:translate\b.*\b(?:in)?to {_LANGUAGE}\b.*|"
+    rf"how (?:do|would|can|to|is|are) .*\bin {_LANGUAGE}|what(?:['’]?s| is| are| does) .*\bin {_LANGUAGE}|"
+    rf"(?:say|write|reply|answer|speak|talk) .*\bin {_LANGUAGE}|(?:do you )?speak {_LANGUAGE})"
+    r"(?: (?:please|now|too|again|instead|from now on))*\W*",
+    re.I | re.S,
+)
+_ANOTHER = re.compile(
+    rf"\W*(?:(?:{FILLERS}|or|what about|how about)\W+)*(?:(?:in|into|to) )?{_LANGUAGE}(?: (?:please|too|then))*\W*",
     re.I,
 )
 
@@ -52,3 +72,14 @@ def unstored(asked: str) -> tuple[str, bool]:
 def unspoken(languages: Collection[str], text: str) -> str:
     """The sentence that a Vietnamese ``text`` is in no language of the model; "" for any other text or model."""
     return "" if speaks(languages, text) else UNSPOKEN
+
+
+def untranslated(languages: Collection[str], asked: str, before: Sequence[str]) -> str:
+    """The sentence that a model of few ``languages`` does not translate; "" if a message does not ask for it.
+
+    "And into German?" does, right after one of the user's messages ``before`` it that did.
+    """
+    asks = False
+    for said in (*before, asked):
+        asks = bool(_TRANSLATES.fullmatch(said) or (asks and _ANOTHER.fullmatch(said)))
+    return UNTRANSLATED if languages and asks else ""

@@ -82,6 +82,11 @@ _NO_INTRODUCTION = re.compile(
 _GOES_ON = re.compile(
     r"(?:and )?(?:i\b|from |an? |[1-9][0-9]\b|(?:first|second|third|final)[ -]year\b)", re.I
 )
+_MEETS = re.compile(
+    r"(?:hi |hello |it['’]?s )?(?:so |very )?(?:nice|good|great|pleased|glad|lovely|happy) to (?:finally )?meet "
+    r"(?:you|u)\b",
+    re.I,
+)
 _THIS_TIME = re.compile(r"\b(?:for|about|to|in|of) (?:the|this|that|my)\b|\b(?:this|it|here)\b", re.I)
 # "We moved to ghent in august" may be about software, unless the message speaks of a home.
 _WE_MOVED = re.compile(r"we(?=(?:['’]ve| have)?(?: \w+)? (?:moved|relocated) )", re.I)
@@ -189,8 +194,12 @@ def is_stated(quote: str, texts: Sequence[str]) -> bool:
 def _introduces(clauses: Sequence[PlainClause], at: int, said: str) -> bool:
     """Whether "I'm X" gives a name, by what follows."""
     passing = _IN_PASSING.search(clauses[at].text) and not _NO_INTRODUCTION.search(said)
-    goes_on = any(each.follows and _GOES_ON.match(each.text) for each in clauses[at + 1 : at + 2])
-    return bool(passing) or goes_on
+    goes_on = any(
+        each.follows and (_GOES_ON.match(each.text) or _MEETS.match(each.text))
+        for each in clauses[at + 1 : at + 2]
+    )
+    met = at > 0 and clauses[at].follows and bool(_MEETS.match(clauses[at - 1].text))
+    return bool(passing) or goes_on or met
 
 
 def _item(clauses: Sequence[PlainClause], at: int) -> str:

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.memory.answers.notices import SECRETS_UNSTORED, UNSPOKEN, abilities, unspoken, unstored
+from gateway.memory.answers.notices import (
+    SECRETS_UNSTORED,
+    UNSPOKEN,
+    UNTRANSLATED,
+    abilities,
+    unspoken,
+    unstored,
+    untranslated,
+)
 from gateway.models.catalog import Catalog
 
 
@@ -63,3 +71,29 @@ def test_a_secret_is_not_stored() -> None:
     assert unstored("mật khẩu wifi của mình là [redacted]") == (vietnamese, False)
     assert unstored("my PIN is [redacted]. What is a good PIN?") == (english, True)
     assert unstored("what is a PIN?") == ("", False)
+
+
+@pytest.mark.parametrize(
+    "chat",
+    [
+        ['translate "good night" into French', "and into German?", "Spanish?"],
+        ["how do you say thank you in Italian?"],
+        ["what's a nice way to say hello in Spanish?", "thanks! and in Dutch"],
+        ["Can you translate this to English: Guten Tag"],
+        ["do you speak French?"],
+        ["reply in Dutch from now on"],
+    ],
+)
+def test_a_model_for_english_says_that_it_does_not_translate(chat: list[str]) -> None:
+    for at, said in enumerate(chat):
+        assert untranslated(["en"], said, chat[:at]) == UNTRANSLATED
+        assert untranslated([], said, chat[:at]) == ""
+
+
+@pytest.mark.parametrize(
+    "chat",
+    [["I learn French", "and German?"], ["what is a big city in German history?"], ["she speaks French"], ["Spanish?"],
+     ["I want to translate a book"], ["how do you say thank you in Italian?", "never mind", "German?"]],
+)  # fmt: skip
+def test_what_asks_for_no_translation_is_left_to_the_model(chat: list[str]) -> None:
+    assert untranslated(["en"], chat[-1], chat[:-1]) == ""

@@ -41,6 +41,8 @@ STATED = [
     ),
     ("I'm allergic to nuts, what can I bake?", ["allergy: nuts: The user is allergic to nuts."]),
     ("Con gái tôi tên An, 16 tuổi.", ["con_gai: an: Con gái người dùng tên An."]),
+    ("I'm Priya, nice to meet you", ["name: The user is Priya."]),
+    ("Nice to meet you, I'm Rosa", ["name: The user is Rosa."]),
     ("I'm Nora, I teach chemistry", ["name: The user is Nora.", "job: The user teaches chemistry."]),
     ("hi there, Greg here. How are you?", ["name: The user is Greg."]),
     ("My dentist is Doctor Okafor", ["dentist: The user's dentist is Doctor Okafor."]),
