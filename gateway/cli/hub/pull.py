@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,11 +22,11 @@ from gateway.cli.hub.hub import RemoteFile, cached, copy_cached, download, locat
 from gateway.cli.hub.packages import make
 from gateway.models.catalog import Catalog, ModelRow, Packaged, model_path, split_repo_file
 
-_BAR = "{desc}: {percentage:3.0f}%|{bar}| {n_fmt} of {total_fmt}"  # of bytes, then of parts: no speed of both
+_BAR = "{desc}{percentage:3.0f}%|{bar}| {n_fmt} of {total_fmt}"  # of bytes, then of parts: no speed of both
 
 
 @dataclass(frozen=True)
-class _Report:
+class PullReport:
     """Output of the command: sentences, or Ollama's JSON lines."""
 
     as_json: bool
@@ -51,7 +52,7 @@ def pull(name: str | None, as_json: bool, local: LocalOptions) -> int:
     resumes where it stopped. HF_TOKEN, HF_HOME, HF_ENDPOINT and HF_HUB_OFFLINE are honoured. --json prints progress as
     Ollama's /api/pull does, one object a line; the last one has the status "success" or an "error".
     """
-    report = _Report(as_json)
+    report = PullReport(as_json)
     try:
         _pull_named(name or Catalog.load().standard.name, local.settings.data_dir, report)
     except HearthError as error:
@@ -63,7 +64,7 @@ def pull(name: str | None, as_json: bool, local: LocalOptions) -> int:
     return 0
 
 
-def _pull_named(name: str, data_dir: Path, report: _Report) -> None:
+def _pull_named(name: str, data_dir: Path, report: PullReport) -> None:
     catalog = Catalog.load()
     row = catalog.get(name)
     if row is not None and row.repo is None:
@@ -73,7 +74,7 @@ def _pull_named(name: str, data_dir: Path, report: _Report) -> None:
         if row.path(data_dir).exists():
             report.say(f"{name} is here already; delete {row.path(data_dir)} to make it again")
             return
-        _make(row, row.made, data_dir, report)
+        make_shown(row, row.made, data_dir, report)
     else:
         repo, file = _repo_and_file(name, row, catalog)
         try:
@@ -93,12 +94,18 @@ def _pull_named(name: str, data_dir: Path, report: _Report) -> None:
         report.say(f"use it: hearth start --model {name}")
 
 
-def _make(row: ModelRow, made: Packaged, data_dir: Path, report: _Report) -> None:
+def make_shown(row: ModelRow, made: Packaged, data_dir: Path, report: PullReport) -> None:
+    """Make a model of packages and show how far that is. Raises PullError."""
     target = row.path(data_dir)
     make_private(target.parent)
     size = row.size_bytes or 0
     report.say(f"{row.name}: {size_text(size)} to download ({row.licence})")
-    with tqdm(leave=False, unit_scale=True, bar_format=_BAR, disable=True if report.as_json else None) as bar:
+    hidden = True if report.as_json else None  # None: unless standard error is a terminal
+    # Some terminals say that they have no columns and lines, and tqdm then draws nothing.
+    columns, lines = shutil.get_terminal_size()
+    with tqdm(
+        leave=False, unit_scale=True, bar_format=_BAR, ncols=columns, nrows=lines, disable=hidden
+    ) as bar:
 
         def show(work: str, done: int, total: int) -> None:
             bar.set_description(work, refresh=False)
@@ -126,7 +133,7 @@ def _repo_and_file(name: str, row: ModelRow | None, catalog: Catalog) -> tuple[s
     return parts
 
 
-def _pull(repo: str, file: str, target: Path, sha256: str | None, report: _Report) -> None:
+def _pull(repo: str, file: str, target: Path, sha256: str | None, report: PullReport) -> None:
     report.line(status="pulling manifest")
     try:
         remote = locate(repo, file, sha256)
@@ -158,7 +165,7 @@ def _pull(repo: str, file: str, target: Path, sha256: str | None, report: _Repor
     report.say(f"{target}: complete, {checked}")
 
 
-def _progress(remote: RemoteFile, report: _Report) -> Callable[[int], None]:
+def _progress(remote: RemoteFile, report: PullReport) -> Callable[[int], None]:
     digest = remote.checksum.value if remote.checksum else remote.etag
     head = {"status": f"pulling {digest[:12]}", "digest": f"sha256:{digest}", "total": remote.size}
 
@@ -170,7 +177,7 @@ def _progress(remote: RemoteFile, report: _Report) -> Callable[[int], None]:
     return line
 
 
-def _without_hub(repo: str, file: str, target: Path, error: PullError, report: _Report) -> None:
+def _without_hub(repo: str, file: str, target: Path, error: PullError, report: PullReport) -> None:
     """Use the installed or cached file; raise ``error`` if there is none."""
     if target.exists():
         report.say(f"{target} is here (not compared with the hub: {error.code})")

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import os
+import threading
 import zipfile
 from pathlib import Path
 
 import gguf
+import msgspec
 import pytest
 
 from gateway.cli.hub.errors import PullError
 from gateway.cli.hub.packages import make
-from gateway.models.catalog import Packaged
+from gateway.cli.hub.pull import PullReport, make_shown
+from gateway.models.catalog import Catalog, Packaged
 from tests.model_host.engine.test_merge import random_lora
 
 Work = tuple[str, int, int]
@@ -69,6 +74,32 @@ def test_parts_are_joined_verified_and_merged(packaged: Packaged, adapter: Path,
     assert (loaded[0], loaded[-1]) == (0, size)
     assert loaded == sorted(loaded)
     assert seen[-1] == ("adapting", len(names), len(names))
+
+
+def test_a_terminal_that_names_no_columns_shows_the_progress(
+    packaged: Packaged, tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row = msgspec.structs.replace(Catalog.load().standard, size_bytes=tiny_model.stat().st_size)
+    monkeypatch.delenv("COLUMNS", raising=False)
+    screen, end = os.openpty()
+    shown: list[bytes] = []
+
+    def read() -> None:
+        with contextlib.suppress(OSError):  # the other end is closed
+            while piece := os.read(screen, 4096):
+                shown.append(piece)
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    with os.fdopen(end, "w") as terminal:
+        monkeypatch.setattr("sys.stderr", terminal)
+        make_shown(row, packaged, tmp_path / "data", PullReport(as_json=False))
+    reader.join()
+    os.close(screen)
+    text = b"".join(shown).decode()
+    assert "downloading: " in text
+    assert "joining: 100%" in text
+    assert "2.00 of 2.00" in text
 
 
 def test_without_an_adapter_the_joined_file_is_the_model(
