@@ -13,8 +13,9 @@ from msgspec import Struct
 
 from gateway.config.settings import MemorySettings
 from gateway.inference.interface import GenerateCall, Inference
-from gateway.memory.answers.computed import computed_answer
+from gateway.memory.answers.computed.answer import computed_answer
 from gateway.memory.answers.copies import since_copies, stand_in, without_recited
+from gateway.memory.answers.gist import gist_answer
 from gateway.memory.answers.length import ReplyEnd, reply_end
 from gateway.memory.answers.notices import abilities, unspoken, unstored, untranslated
 from gateway.memory.answers.requests import Requests
@@ -285,7 +286,7 @@ class ContextBuilder:
                 if not answer and small:
                     secret, in_part = unstored(asked)
                     answer, after = ("", f"{after}\n{secret}".strip()) if in_part else (secret, after)
-                    answer = answer or ("" if plays else abilities(asked))
+                    answer = answer or ("" if plays else abilities(asked) or gist_answer(asked))
                 languages = parts.served.current.languages
                 answer = answer or untranslated(languages, asked, before) or unspoken(languages, asked)
             ingredients = msgspec.structs.replace(

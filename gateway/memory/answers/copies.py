@@ -13,7 +13,8 @@ from itertools import pairwise
 import msgspec
 
 from gateway.base.redact import MARK
-from gateway.memory.answers.computed import was_computed
+from gateway.memory.answers.computed.answer import was_computed
+from gateway.memory.answers.gist import GIST
 from gateway.memory.answers.notices import ABILITIES, SECRETS_UNSTORED, UNSPOKEN, UNTRANSLATED
 from gateway.memory.answers.questions import own_question
 from gateway.memory.answers.sought import ANSWERS, sought
@@ -42,7 +43,8 @@ def without_recited(messages: Sequence[StoredMessage], told: Callable[[str], boo
             continue
         recites = reply.text.startswith(ANSWERS) and (own_question(asked.text) or sought(asked.text))
         computed = was_computed(asked.text, reply.text)
-        if recites or computed or told(reply.text) or reply.text in _NOTICES:
+        noticed = reply.text in _NOTICES or reply.text.startswith(GIST)
+        if recites or computed or told(reply.text) or noticed:
             recited |= {asked.seq, reply.seq}
     return [_bare(message, told) for message in messages if message.seq not in recited]
 

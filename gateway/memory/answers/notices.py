@@ -34,7 +34,9 @@ ABILITIES = (
 _ASKS_ABILITIES = re.compile(
     rf"\W*(?:(?:{FILLERS})\W+)*(?:what (?:(?:all|else) )?(?:can|do) (?:you|u)(?: (?:actually|really|even))? "
     r"(?:do|help(?: me)?(?: with)?|offer)|what are (?:you|your) (?:for|good (?:at|for)|able to do|capable of|abilities|"
-    r"skills|features)|how (?:can|do) (?:you|u) help(?: me)?|what (?:things )?(?:are you|you are|you['’]re) able to do)"
+    r"skills|features)|how (?:can|do) (?:you|u) help(?: me)?|what (?:things )?(?:are you|you are|you['’]re) able to do|"
+    r"(?:do|can|will) (?:you|u) (?:actually |really )?(?:remember|keep) (?:things|stuff|"
+    r"what i (?:say|tell you|told you)|our chats?|anything)|do (?:you|u) have (?:an? )?memory)"
     r"(?: for me| here| exactly| anyway)?\W*",
     re.I,
 )

@@ -46,7 +46,14 @@ def test_the_standard_model_converses_in_english() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["what can you do?", "Hi! What can you help me with?", "how can you help me", "what are you good at?"],
+    [
+        "what can you do?",
+        "Hi! What can you help me with?",
+        "how can you help me",
+        "what are you good at?",
+        "do you remember things?",
+        "can you remember what I tell you",
+    ],
 )
 def test_the_question_for_what_one_can_do_here_is_answered(text: str) -> None:
     assert "wiki" in abilities(text)
@@ -59,6 +66,8 @@ def test_the_question_for_what_one_can_do_here_is_answered(text: str) -> None:
         "what can I do?",
         "can you help me with my essay?",
         "what do you do all day?",
+        "do you remember my name?",
+        "do you remember the film?",
     ],
 )
 def test_other_questions_are_left_to_the_model(text: str) -> None:

@@ -6,9 +6,9 @@ from datetime import UTC, date, datetime
 
 import pytest
 
-from gateway.memory.answers.computed import computed_answer, was_computed
-from gateway.memory.answers.days import days_answer
-from gateway.memory.answers.sums import sum_answer
+from gateway.memory.answers.computed.answer import computed_answer, was_computed
+from gateway.memory.answers.computed.days import days_answer
+from gateway.memory.answers.computed.sums import sum_answer
 
 TODAY = date(2026, 11, 28)
 
@@ -33,6 +33,10 @@ TODAY = date(2026, 11, 28)
         (["what's the square root of 144?"], ["√144 = 12."]),
         (["square root of 2"], ["√2 ≈ 1.4142."]),
         (["Split 84 euros between 4 people"], ["84 ÷ 4 = 21."]),
+        (["We have 24 cookies for 6 kids, how many does each get?"], ["24 ÷ 6 = 4."]),
+        (["which is bigger, 3/4 or 2/3?"], ["3/4 is bigger than 2/3 (0.75 and 0.66667)."]),
+        (["what's smaller, 9.11 or 9.9?"], ["9.11 is smaller than 9.9 (9.11 and 9.9)."]),
+        (["which is more, 50% or 1/2?"], ["50% is as much as 1/2 (0.5)."]),
         (["20% off 50"], ["50 − 20% of 50 = 40."]),
         (
             ["I bought 3 notebooks at 2.50 each, how much was that?", "plus 1.20?"],
@@ -63,7 +67,7 @@ def test_sums_and_conversions_are_exact_and_go_on_from_the_last_one(
         "8-10?", "10 - 12", "9/11", "what is 24/7?", "what is 2026-11-28", "28/11/2026?", "5", "50%", "what is 5%?",
         "+1", "and 20%?", "plus 4?", "half of that?", "I bought 3 notebooks at 2.50 each", "I need 3 eggs + milk",
         "10^64^64", "what is 5 miles in kilograms?", "100 c in miles", "what is 3 * (4", "2 ** 3 ** 99",
-        "__import__('os')", "four of nine", "20x80", "4-4-1-9", "14 - 32 - 8",
+        "__import__('os')", "which is bigger, 3/0 or 1/2?", "four of nine", "20x80", "4-4-1-9", "14 - 32 - 8",
         "what's 5 ft 3 in cm?", "what is 007 + 1?", "what about 1.2.3 + 4?", "how many people are in a room?", "", "?",
         "1+" * 200 + "1",
     ],

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from gateway.memory.answers.clock import clock_answer, told_the_time
+from gateway.memory.answers.computed.clock import clock_answer, told_the_time
 
 NOW = datetime(2026, 12, 31, 21, 5, tzinfo=UTC)
 NOW_EN = "It is 21:05 on Thursday 31 December 2026."

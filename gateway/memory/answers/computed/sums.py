@@ -14,7 +14,7 @@ from fractions import Fraction
 
 from msgspec import Struct
 
-from gateway.memory.answers.units import InUnits, conversion, equals
+from gateway.memory.answers.computed.units import InUnits, conversion, equals
 from gateway.memory.learning.plain import FILLERS
 
 _LONGEST = 120  # characters
@@ -63,6 +63,12 @@ _WRITTEN: tuple[tuple[re.Pattern[str], str], ...] = (
                 r"(?: (?:people|of us|friends|ways|parts|kids|children))?$",
                 r"\1 / \2",
             ),
+            # "We have 24 cookies for 6 kids, how many does each get?"
+            (
+                r"^\D{0,30}\b(\d+) [a-z]+ (?:for|between|among) (\d+) [a-z]+\W+how (?:many|much)\b\D*"
+                r"\b(?:each|everyone|everybody|per (?:person|head|child|kid))\b\D*$",
+                r"\1 / \2",
+            ),
             # "I bought 3 notebooks at 2.50 each, how much was that?"
             (rf"^{_EACH}$|^\D{{0,40}}\b{_EACH}\W+(?:how much|what)\b\D*$", r"\1\3 * \2\4"),
             (r"\bsquared\b", "^ 2"),
@@ -103,6 +109,13 @@ _OPERATIONS: dict[type, Callable[[Fraction, Fraction], Fraction]] = {
 }
 _SHOWN = {"%*": "% of ", "*": " × ", "/": " ÷ ", "-": " − ", "+": " + "}
 _NO_DIVISION = "Nothing can be divided by zero."
+# "Which is bigger, 3/4 or 2/3?"
+_COMPARES = re.compile(
+    r"\W*(?:(?:what|which)(?: (?:number|one|fraction))?(?:'?s| is) (?P<how>bigger|larger|greater|more|smaller|less)"
+    r"[,:]? (?P<one>\d[\d./%]*) or (?P<other>\d[\d./%]*?))[\s?.]*"
+)
+_LESS = ("smaller", "less")
+_COMPARED = re.compile(r"\S+ (?:is \w+ than|is as much as) \S+ \([^\n]*\)\.")
 _FORM = re.compile(r"[^\n=≈]*\d[^\n=≈]* [=≈] −?\d[^\n=≈]*\.")
 
 
@@ -119,13 +132,32 @@ def sum_answer(asked: str, before: Sequence[str] = ()) -> str:
         text = " ".join(said.casefold().replace("’", "'").split())
         converted = last if isinstance(last, InUnits) else None
         counted = last if isinstance(last, _Sum) else None
+        if (compared := _compared(text)) and said is asked:
+            return compared
         last = None if len(text) > _LONGEST else conversion(text, converted) or _sum(text, counted)
     return last.text if last is not None else ""
 
 
 def is_sum(reply: str) -> bool:
     """Whether a reply has the form of those of :func:`sum_answer`."""
-    return reply == _NO_DIVISION or _FORM.fullmatch(reply) is not None
+    return reply == _NO_DIVISION or any(form.fullmatch(reply) for form in (_FORM, _COMPARED))
+
+
+def _compared(text: str) -> str:
+    """Which of two numbers is larger or smaller; "" for any other message."""
+    found = _COMPARES.fullmatch(text)
+    if found is None:
+        return ""
+    try:
+        first, second = ((each, _value(each)) for each in (found["one"], found["other"]))
+    except (ValueError, SyntaxError, ZeroDivisionError):
+        return ""
+    (more, most), (less, least) = sorted((first, second), key=lambda each: -each[1])
+    if most == least:
+        return f"{more} is as much as {less} ({equals(most)[2:]})."
+    if found["how"] in _LESS:
+        more, most, less, least = less, least, more, most
+    return f"{more} is {found['how']} than {less} ({equals(most)[2:]} and {equals(least)[2:]})."
 
 
 def _sum(text: str, last: _Sum | None) -> _Sum | None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from gateway.memory.answers.clock import clock_answer, told_the_time
-from gateway.memory.answers.days import days_answer, is_days
-from gateway.memory.answers.sums import is_sum, sum_answer
+from gateway.memory.answers.computed.clock import clock_answer, told_the_time
+from gateway.memory.answers.computed.days import days_answer, is_days
+from gateway.memory.answers.computed.sums import is_sum, sum_answer
 
 
 def computed_answer(asked: str, before: Sequence[str], now: datetime) -> str:

@@ -1,0 +1,1 @@
+"""What code computes for a message, with any model: sums, conversions, days and the clock."""
