@@ -49,6 +49,7 @@ _WRITTEN: tuple[tuple[re.Pattern[str], str], ...] = (
             (r"\b[1a] third of\b", "1/3 of"),
             (r"\b[1a] quarter of\b", "25% of"),
             (r"(\d+(?:\.\d+)?%) off (\d+(?:\.\d+)?)$", r"\2 - \1 of \2"),
+            (r"(?<=%) (?:tip |tax |vat )?on\b", " of"),
             # 650 g / 12
             (r"^(\d+(?:\.\d+)?) ?(?:k?g|[mcd]?l|[kcm]?m|oz|lbs?) ?([*/]) ?(\d+(?:\.\d+)?)$", r"\1 \2 \3"),
             (r"\b(?:twice|double)\b", "2 *"),
@@ -115,6 +116,8 @@ _COMPARES = re.compile(
     r"[,:]? (?P<one>\d[\d./%]*) or (?P<other>\d[\d./%]*?))[\s?.]*"
 )
 _LESS = ("smaller", "less")
+_KIND = re.compile(r"\W*is (?P<number>\d{1,9}) (?:an? )?(?P<kind>prime|even|odd)(?: number)?\W*")
+_OF_KIND = re.compile(r"(?:Yes|No), \d+ is (?:not )?(?:prime|even|odd)[^\n]*\.")
 _COMPARED = re.compile(r"\S+ (?:is \w+ than|is as much as) \S+ \([^\n]*\)\.")
 _FORM = re.compile(r"[^\n=≈]*\d[^\n=≈]* [=≈] −?\d[^\n=≈]*\.")
 
@@ -132,15 +135,15 @@ def sum_answer(asked: str, before: Sequence[str] = ()) -> str:
         text = " ".join(said.casefold().replace("’", "'").split())
         converted = last if isinstance(last, InUnits) else None
         counted = last if isinstance(last, _Sum) else None
-        if (compared := _compared(text)) and said is asked:
-            return compared
+        if said is asked and (judged := _compared(text) or _kind(text)):
+            return judged
         last = None if len(text) > _LONGEST else conversion(text, converted) or _sum(text, counted)
     return last.text if last is not None else ""
 
 
 def is_sum(reply: str) -> bool:
     """Whether a reply has the form of those of :func:`sum_answer`."""
-    return reply == _NO_DIVISION or any(form.fullmatch(reply) for form in (_FORM, _COMPARED))
+    return reply == _NO_DIVISION or any(form.fullmatch(reply) for form in (_FORM, _COMPARED, _OF_KIND))
 
 
 def _compared(text: str) -> str:
@@ -158,6 +161,21 @@ def _compared(text: str) -> str:
     if found["how"] in _LESS:
         more, most, less, least = less, least, more, most
     return f"{more} is {found['how']} than {less} ({equals(most)[2:]} and {equals(least)[2:]})."
+
+
+def _kind(text: str) -> str:
+    """Whether a number is prime, even or odd; "" for any other message."""
+    found = _KIND.fullmatch(text)
+    if found is None:
+        return ""
+    number, kind = int(found["number"]), found["kind"]
+    if kind != "prime":
+        own = "odd" if number % 2 else "even"
+        return f"{'Yes' if own == kind else 'No'}, {number} is {own}."
+    divisor = next((each for each in range(2, math.isqrt(number) + 1) if number % each == 0), 0)
+    if number > 1 and not divisor:
+        return f"Yes, {number} is prime."
+    return f"No, {number} is not prime{f': {divisor} × {number // divisor}' if divisor else ''}."
 
 
 def _sum(text: str, last: _Sum | None) -> _Sum | None:

@@ -19,6 +19,7 @@ from gateway.runs.planning.reminders import reminder_in, reminders_in
         ("remind me later", "reminder", "", ""),
         ("nhắc mình 9 giờ sáng mai gọi cho mẹ", "reminder", "9 giờ sáng mai", "gọi cho mẹ"),
         ("nhac minh 7h toi nay do rac", "reminder", "7h tối hôm nay", "do rac"),
+        ("nhắc mình mua sữa lúc 6 giờ chiều nay", "reminder", "lúc 6 giờ chiều hôm nay", "mua sữa"),
         (
             "vui lòng nhắc nhở tôi về cuộc họp lúc mười giờ hai mươi tối ngày mai",
             "reminder",

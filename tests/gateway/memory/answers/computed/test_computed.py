@@ -37,6 +37,10 @@ TODAY = date(2026, 11, 28)
         (["which is bigger, 3/4 or 2/3?"], ["3/4 is bigger than 2/3 (0.75 and 0.66667)."]),
         (["what's smaller, 9.11 or 9.9?"], ["9.11 is smaller than 9.9 (9.11 and 9.9)."]),
         (["which is more, 50% or 1/2?"], ["50% is as much as 1/2 (0.5)."]),
+        (["is 21 a prime number?"], ["No, 21 is not prime: 3 × 7."]),
+        (["is 97 prime?", "is 1 prime"], ["Yes, 97 is prime.", "No, 1 is not prime."]),
+        (["is 8 an odd number?", "is 0 even?"], ["No, 8 is even.", "Yes, 0 is even."]),
+        (["18% tip on 45 dollars?"], ["18% of 45 = 8.1."]),
         (["20% off 50"], ["50 − 20% of 50 = 40."]),
         (
             ["I bought 3 notebooks at 2.50 each, how much was that?", "plus 1.20?"],
