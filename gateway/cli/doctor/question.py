@@ -17,7 +17,7 @@ from gateway.models.catalog import Catalog, resolve_model
 
 
 class QuestionCheck(Struct, frozen=True, kw_only=True):
-    """The estimate for a short question. Seconds and tokens are null until the model was loaded here once."""
+    """The estimate for a short question. Seconds and tokens are null until the speed was measured here."""
 
     model: str
     seconds: float | None = None  # with the model loaded
@@ -65,7 +65,8 @@ def check_question(settings: Settings, fitting: Collection[str]) -> QuestionChec
     kept = ThreadPlans(settings.thread_plan_dir).get(file)
     speed = kept.known(settings.model.threads).speed if kept is not None else None
     if speed is None:
-        return QuestionCheck(model=model.name, reason="it is measured when the model is first loaded")
+        reason = "it is measured when the model is first loaded with idle cores, or writes a reply"
+        return QuestionCheck(model=model.name, reason=reason)
     plan = typical_question(limits, speed, settings.ask.target_seconds)
     target = settings.ask.target_seconds
     biggest, seconds = _biggest(settings, fitting, speed, model.size_bytes) if target else (None, None)
