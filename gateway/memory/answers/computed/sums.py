@@ -99,7 +99,8 @@ _ASKS = re.compile(
 )
 _UNCLEAR = re.compile(r"[\d.]+(?: ?[-/x] ?[\d.]+)+")
 _NO_SUM = re.compile(r"\d+([/.-])\d+\1\d+|24/7|9/11|7/11|50[/-]50|80/20")
-_GOES_ON = re.compile(r"(?P<op>[-+*/^]) ?(?P<rest>.+)|(?P<share>[\d./%]+ ?\*) (?:that|it)")
+_THANKS = re.compile(rf"\W*(?:(?:{FILLERS}|thank you|thx|got it|perfect|nice|super)\W*)+", re.I)
+_GOES_ON = re.compile(r"(?:(?:that|it) ?)?(?P<op>[-+*/^]) ?(?P<rest>.+)|(?P<share>[\d./%]+ ?\*) (?:that|it)")
 _PERCENT = re.compile(r"\d+(?:\.\d+)?%")
 _EXPRESSION = re.compile(r"(?=.*(?:[\d)%] ?[-+*/^]|√))[-\d.+*/^%()√ ]+")
 _OPERATIONS: dict[type, Callable[[Fraction, Fraction], Fraction]] = {
@@ -129,9 +130,9 @@ class _Sum(Struct, frozen=True):
 
 
 def sum_answer(asked: str, before: Sequence[str] = ()) -> str:
-    """The sum or conversion that a message asks for; it may go on with the one of the messages right ``before``."""
+    """The sum or conversion that a message asks for; it may go on with that of the message before, thanks aside."""
     last: _Sum | InUnits | None = None
-    for said in (*before, asked):
+    for said in (*(each for each in before if not _THANKS.fullmatch(each)), asked):
         text = " ".join(said.casefold().replace("’", "'").split())
         converted = last if isinstance(last, InUnits) else None
         counted = last if isinstance(last, _Sum) else None

@@ -41,6 +41,7 @@ TODAY = date(2026, 11, 28)
         (["is 97 prime?", "is 1 prime"], ["Yes, 97 is prime.", "No, 1 is not prime."]),
         (["is 8 an odd number?", "is 0 even?"], ["No, 8 is even.", "Yes, 0 is even."]),
         (["18% tip on 45 dollars?"], ["18% of 45 = 8.1."]),
+        (["7 * 8", "ok, thanks!", "what's that times 2?"], ["7 × 8 = 56.", "", "56 × 2 = 112."]),
         (["20% off 50"], ["50 − 20% of 50 = 40."]),
         (
             ["I bought 3 notebooks at 2.50 each, how much was that?", "plus 1.20?"],
@@ -81,8 +82,8 @@ def test_what_may_be_no_sum_is_left_to_the_model(said: str) -> None:
 
 
 def test_a_sum_goes_on_from_the_message_right_before_alone() -> None:
-    assert sum_answer("plus 4?", ["what's 7 * 8?", "thanks"]) == ""
-    assert sum_answer("and 10?", ["5 miles in km", "nice"]) == ""
+    assert sum_answer("plus 4?", ["what's 7 * 8?", "I see"]) == ""
+    assert sum_answer("and 10?", ["5 miles in km", "that is far"]) == ""
 
 
 @pytest.mark.parametrize(
