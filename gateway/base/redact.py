@@ -19,9 +19,9 @@ from typing import Any, Literal, TypeVar, cast
 import msgspec
 from msgspec import Struct
 
-from gateway.base.shaped import SHAPED, shaped_spans
+from gateway.base.redaction.shaped import SHAPED, shaped_spans
+from gateway.base.redaction.told import CODE, Teller, Told
 from gateway.base.stems import old_tones
-from gateway.base.told import CODE, Teller, Told
 
 MARK = "[redacted]"
 S = TypeVar("S", bound=Struct)

@@ -20,8 +20,8 @@ from gateway.base.redact import (
     redact_value,
     take_secrets_aside,
 )
-from gateway.base.shaped import _COMMON, _EDGES, _LONGEST, _LONGEST_LINE, _MIXED, _SIGNED, _USER
-from gateway.base.told import CODE
+from gateway.base.redaction.shaped import _COMMON, _EDGES, _LONGEST, _LONGEST_LINE, _MIXED, _SIGNED, _USER
+from gateway.base.redaction.told import CODE
 
 DOCUMENT = tomllib.loads(Path(gateway.base.redact.__file__).with_suffix(".toml").read_text())
 RULES = DOCUMENT["secret"]
