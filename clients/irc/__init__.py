@@ -1,4 +1,7 @@
-"""The IRC client of hearth: answers in channels and in private, using only the HTTP API."""
+"""The IRC client of hearth: answers in channels and in private, using only the HTTP API.
+
+Imports no other package of hearth.
+"""
 
 from importlib.metadata import version
 

@@ -1,1 +1,1 @@
-"""Benchmarks over HTTP for any server with OpenAI's chat completions."""
+"""Benchmarks over HTTP for any server with OpenAI's chat completions. Imports `base`."""

@@ -1,1 +1,1 @@
-"""Runs question sets through the ask flow, scores and compares them. Imports `ask` and below."""
+"""Runs question sets through the ask flow, scores and compares them. Imports `ask`, `memory` and below."""

@@ -1,1 +1,1 @@
-"""SQLite: the only unit with SQL. Imports `base`."""
+"""SQLite and PostgreSQL: the only unit with SQL. Imports `config` and `base`."""

@@ -1,1 +1,1 @@
-"""The embedding host: its queue, its loop, its engine."""
+"""The embedding host: its queue, its loop, its engine. Imports `batching`, `engine`, `wire` and `protocol`."""

@@ -1,1 +1,4 @@
-"""Chat prompts: templates rendered in a separate process, and tokenized."""
+"""Chat prompts: templates rendered in a separate process, and tokenized.
+
+Imports `replies` and `protocol`.
+"""

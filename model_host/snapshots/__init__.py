@@ -1,1 +1,1 @@
-"""KV sequences saved to disk and restored."""
+"""KV sequences saved to disk and restored. Imports `batching` and `protocol`, no llama_cpp."""

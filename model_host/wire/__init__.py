@@ -1,1 +1,1 @@
-"""Requests in and events out, one JSON object per line."""
+"""Requests in and events out, one JSON object per line. Imports `protocol`."""

@@ -1,4 +1,7 @@
-"""People's tasks: each services account is an owner of its own at the gateway, and hears of its tasks in private."""
+"""People's tasks: each services account is an owner of its own at the gateway, and hears of its tasks in private.
+
+Imports `clients.irc`.
+"""
 
 from __future__ import annotations
 

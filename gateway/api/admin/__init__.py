@@ -1,1 +1,1 @@
-"""Health, metrics, loading of the models, and erasure from the request log."""
+"""Health, metrics, loading of the models, and erasure from the request log. Imports `http`, `openai`, `parsing`."""

@@ -1,1 +1,1 @@
-"""Anthropic's Messages API."""
+"""Anthropic's Messages API. Imports `http`, `parsing`, `streaming` and fields of `openai`."""

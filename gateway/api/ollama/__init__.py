@@ -1,1 +1,1 @@
-"""The subset of Ollama's API that its clients need."""
+"""The subset of Ollama's API that its clients need. Imports `http`, `openai`, `parsing`, `recording`, `streaming`."""

@@ -1,1 +1,1 @@
-"""OpenAI's API: chat completions, completions, responses, embeddings, models, tokens."""
+"""OpenAI's API: chat completions, completions, responses, embeddings, models, tokens. Imports no other dialect."""

@@ -1,1 +1,4 @@
-"""Projects over HTTP: read only, for every key. Folders are registered on the command line."""
+"""Projects over HTTP: read only, for every key. Imports `http`, `parsing`, `code` and lower units.
+
+Folders are registered on the command line.
+"""

@@ -1,1 +1,4 @@
-"""Passages, sentences and words of pages and answers: pure functions that import only `store.fts`."""
+"""Passages, sentences and words of pages and answers: pure functions.
+
+Imports `base`, and of `store` the stop words.
+"""

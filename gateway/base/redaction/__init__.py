@@ -1,1 +1,1 @@
-"""Secrets without a fixed form: told in sentences, or known by their shape. Imports nothing of hearth."""
+"""Secrets without a fixed form: told in sentences, or known by their shape. Imports `gateway.base.patterns` only."""

@@ -1,1 +1,1 @@
-"""`hearth chat`."""
+"""`hearth chat`. Imports `common` and `tasks`."""

@@ -1,1 +1,4 @@
-"""`hearth context`: projects, and questions about their code. They need no running server."""
+"""`hearth context`: projects, and questions about their code. They need no running server.
+
+Imports `common`, `code` and lower units.
+"""

@@ -1,1 +1,1 @@
-"""`hearth eval`."""
+"""`hearth eval`. Imports `common`, `evaluation`, `server` and lower units."""

@@ -1,1 +1,1 @@
-"""`hearth import` and `hearth import-wiki`."""
+"""`hearth import` and `hearth import-wiki`. Imports `common`, `memory`, `wiki` and `store`."""

@@ -1,1 +1,1 @@
-"""`hearth log`, and the replay of logged requests."""
+"""`hearth log`, and the replay of logged requests. Imports `common`, `inference`, `models` and `store`."""

@@ -1,1 +1,1 @@
-"""`hearth mcp`."""
+"""`hearth mcp`. Imports `common`, and of `api` the tools."""

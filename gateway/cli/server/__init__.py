@@ -1,1 +1,1 @@
-"""`hearth start`, `stop` and `status`."""
+"""`hearth start`, `stop` and `status`. Imports `common`, and `server` when it starts."""

@@ -1,1 +1,1 @@
-"""`hearth tasks`."""
+"""`hearth tasks`. Imports `common`, and types of `store`."""

@@ -1,1 +1,4 @@
-"""Answers to questions about a project without a model: from its graph, and quotations."""
+"""Answers to questions about a project without a model: from its graph, and quotations.
+
+Imports what :mod:`gateway.code` may, and its queries.
+"""

@@ -1,4 +1,5 @@
 """The model on other servers: OpenAI-compatible ones in place of the model host.
 
-Imported only if `upstream` is configured.
+Imports what :mod:`gateway.inference` may, and the breaker and the meter of `process`. Imported only if `upstream` is
+configured.
 """

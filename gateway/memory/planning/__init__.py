@@ -1,1 +1,4 @@
-"""Plan what to compact and when: pure functions over messages, summaries and a policy."""
+"""Plan what to compact and when: pure functions over messages, summaries and a policy.
+
+Imports rows of `store`, and `config`.
+"""

@@ -1,1 +1,4 @@
-"""Summaries: made by the model, checked against their source, stored, converted."""
+"""Summaries: made by the model, checked against their source, stored, converted.
+
+Imports `planning`, and what :mod:`gateway.memory` may.
+"""

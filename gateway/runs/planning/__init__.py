@@ -1,1 +1,1 @@
-"""Steps of tasks: from lines, from words, or by a model."""
+"""Steps of tasks: from lines, from words, or by a model. Imports `memory` and `store`."""

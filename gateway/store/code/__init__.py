@@ -1,1 +1,1 @@
-"""SQL of projects: their registry, files, definitions and edges."""
+"""SQL of projects: their registry, files, definitions and edges. Imports `store` and `store.wiki`."""

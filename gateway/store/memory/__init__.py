@@ -1,1 +1,1 @@
-"""Tables of conversations: messages, summaries, facts, tasks, jobs, and their transfer."""
+"""Tables of conversations: messages, summaries, facts, tasks, jobs, and their transfer. Imports `store`."""

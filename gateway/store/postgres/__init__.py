@@ -1,1 +1,1 @@
-"""The store on PostgreSQL: SQL of :mod:`gateway.store`, translated, over psycopg."""
+"""The store on PostgreSQL: SQL of :mod:`gateway.store`, translated, over psycopg. Imports `store`."""

@@ -1,1 +1,1 @@
-"""Tables of wiki pages: import, full-text search, vectors, pages fetched from elsewhere."""
+"""Tables of wiki pages: import, full-text search, vectors, pages fetched from elsewhere. Imports `store`."""

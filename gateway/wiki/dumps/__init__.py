@@ -1,1 +1,4 @@
-"""MediaWiki XML dumps: decompressed, parsed and imported in batches; and the sample wiki."""
+"""MediaWiki XML dumps: decompressed, parsed and imported in batches; and the sample wiki.
+
+Imports `wikitext` and `store`.
+"""

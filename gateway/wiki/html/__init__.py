@@ -1,1 +1,1 @@
-"""MediaWiki's HTML to plain text with sections."""
+"""MediaWiki's HTML to plain text with sections. Imports `wikitext`."""

@@ -1,1 +1,1 @@
-"""Search for pages by title, text and vectors."""
+"""Search for pages by title, text and vectors. Imports `vectors`, `store` and below."""

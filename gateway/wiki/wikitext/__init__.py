@@ -1,1 +1,1 @@
-"""MediaWiki wikitext to plain text with sections."""
+"""MediaWiki wikitext to plain text with sections. Imports `base`, and types of `gateway.wiki`."""
