@@ -16,6 +16,7 @@ from model_host import protocol
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
+OTHERS = [ROOT / "CHANGELOG.md", *sorted((ROOT / "models").rglob("*.md"))]
 FOLDERS = "gateway|model_host|clients|models|prompts|eval|tests|docs|deploy|benchmarks"
 PATH = re.compile(rf"`((?:{FOLDERS})/[\w./-]*|[\w-]+\.(?:lock|toml))`")
 FENCE = re.compile(r"^ *```(\w*)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
@@ -56,7 +57,7 @@ def test_the_architecture_names_every_unit_and_every_folder() -> None:
     } <= named
 
 
-@every_page
+@pytest.mark.parametrize("page", [*PAGES, *OTHERS], ids=page_id)
 def test_lines_are_short(page: Path) -> None:
     text = FENCE.sub(lambda block: "\n" * block[0].count("\n"), page.read_text(encoding="utf-8"))
     long = [n for n, line in enumerate(text.split("\n"), 1) if len(line) > 120 and line[:1] not in "|#>"]
