@@ -36,7 +36,7 @@ CONVERSATIONS: dict[str, tuple[Sequence[Message], Sequence[Tool]]] = {
 
 
 class Characters:
-    """A vocabulary of characters, with LFM2's control token, by which its form is known."""
+    """A vocabulary of characters, with the control token by which LFM2's form of tool calls is recognized."""
 
     bos, eos = "<s>", "</s>"
     control_pattern = re.compile(r"<\|tool_call_start\|>")

@@ -38,7 +38,7 @@ _BETWEEN = 2.0  # seconds from a visible change to the next: a person's, not tho
 
 
 def first_index(data: Path, folder: Path) -> tuple[float, float, float, str]:
-    """Seconds, those of CPU, peak megabytes and the summary of `hearth context add`."""
+    """Wall seconds, CPU seconds, peak megabytes and the summary of `hearth context add`."""
     add = ("context", "add", str(folder), "--data-dir", str(data))
     command = [sys.executable, "-m", "gateway.cli.main", *add]
     begun = time.perf_counter()

@@ -42,8 +42,8 @@ def in_processes(
 ) -> Iterator[Callable[[Iterable[Batch]], Iterator[Result]]]:
     """Run batches of work and return their results in the same order.
 
-    With a ``count`` of 1, ``here`` makes the work, for this process. Otherwise ``there`` makes it in each of so many;
-    it, the batches and the results must be picklable. Raises HearthError when one of them is killed.
+    With a ``count`` of 1, ``here`` makes the work, for this process. Otherwise ``there`` makes it in each of ``count``
+    processes; it, the batches and the results must be picklable. Raises HearthError when one of them is killed.
     """
     if count == 1:
         yield partial(map, here())

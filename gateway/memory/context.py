@@ -47,7 +47,7 @@ from gateway.store.memory.summaries import Summary, live_summaries
 from gateway.vectors.queries import Queries
 from model_host.protocol import Message, Sampling
 
-# Quotes from the history take at most one of so many parts of a prompt.
+# Quotes from the history take at most one eighth of a prompt.
 _HISTORY_SHARE = 8
 # So do sentences picked from messages that a small model does not see.
 _STAND_IN_SHARE = 16

@@ -186,7 +186,7 @@ class Runs:
         return await self._alone(task, owner, store)
 
     async def retry(self, task: str, owner: str, number: int) -> RunView:
-        """Do an item again, the first one being 1, also in a run that has ended. Raises InvalidRequestError."""
+        """Run an item again, counted from 1, even in a run that has ended. Raises InvalidRequestError."""
 
         def store(connection: apsw.Connection) -> None:
             view, now = run_of(connection, task, owner), time.time()

@@ -77,7 +77,7 @@ def common_prefix(a: Sequence[int], b: Sequence[int], limit: int) -> int:
     return same
 
 
-LONG_PROMPT = 256  # tokens to read: beside so much work, bringing cells back takes less than leaving them
+LONG_PROMPT = 256  # tokens to prefill: for longer prompts, restoring cells costs less than leaving them
 _BESIDE_LONG = 0.2  # of the usual idle cells
 
 
@@ -186,7 +186,7 @@ class SlotTable:
         slot.shared = min(shared, len(slot.tokens))
 
     def cut(self, slot: Slot) -> None:
-        """Forget what was decoded into the slot but not recorded: guesses that did not hold."""
+        """Remove rejected draft tokens from the slot: those that were decoded but not recorded."""
         self._memory.trim(slot.id, len(slot.tokens))
 
     def adopt(

@@ -118,7 +118,7 @@ def overflowing(
     space: int,
     limits: Limits,
 ) -> Summarize | None:
-    """The page whose passages match the question about equally well and are too many, such as for an overview.
+    """The page with too many passages that match the question about equally well, as for an overview.
 
     Its summary is made of those that were not chosen, and stands beside the chosen ones.
     """

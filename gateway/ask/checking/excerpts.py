@@ -26,7 +26,7 @@ class Quote(Struct, frozen=True):
 
     ``lines`` are a list, or lines of code or a table after a colon. ``clear`` if the sentences answer the question,
     ``complete`` if they have all of its words, and ``near`` if they have most: then they are better than others.
-    ``sure`` if they have so much of the question that their passage need not have its names.
+    ``sure`` if they cover the question without the names in their passage.
     """
 
     n: int
@@ -43,7 +43,7 @@ class Quote(Struct, frozen=True):
 
 
 def certain(quotes: Sequence[Quote]) -> bool:
-    """Whether sentences have so much of the question that they answer it."""
+    """Whether each quote covers enough of the question to answer it."""
     return bool(quotes) and all(quote.clear and (quote.sure or quote.complete) for quote in quotes)
 
 

@@ -61,7 +61,7 @@ class Quotations(Relevance):
 
     @cached_property
     def _tables(self) -> dict[tuple[int, int, str], int]:
-        """The most words of the question that the first cell of a row has, by table."""
+        """The highest :meth:`_in_first_cell` of the rows of each table."""
         most: dict[tuple[int, int, str], int] = {}
         for each in self._evidence.passages:
             key = each.n, each.section, each.header
@@ -69,7 +69,7 @@ class Quotations(Relevance):
         return most
 
     def _in_first_cell(self, passage: EvidencePassage) -> int:
-        """How many words of the question, beside its page's title, the first cell of a row has."""
+        """Count the words of the question, other than those of the page's title, in the first cell of a row."""
         if passage.header in ("", passage.text):
             return 0
         cell = meaning(content_words(passage.text.partition(CELLS)[0]))
@@ -97,7 +97,7 @@ class Quotations(Relevance):
 
     @property
     def certain(self) -> bool:
-        """Whether the pages' own words have so much of the question that they answer it."""
+        """Whether quotes alone cover enough of the question to answer it."""
         return not self.hopeless and not self.doubtful and certain(self.quotes())
 
     def quotes(self) -> list[Quote]:
@@ -271,7 +271,7 @@ class Quotations(Relevance):
         has_kind: bool,
         lone: frozenset[str],
     ) -> bool:
-        """Whether sentences, with their ``own`` words and those ``above`` them, have so much that they must answer."""
+        """Whether the sentences' ``own`` words and those ``above`` them cover enough of the question to answer it."""
         words, names = self.question.words, self.question.names.keys()
         has = self._shared(words, own | above)
         less = _LONE * self._weight(lone - above)

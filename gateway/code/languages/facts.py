@@ -68,7 +68,7 @@ def last_part(name: str) -> str:
 
 
 def shortened(text: str, most: int) -> str:
-    """A text of at most so many characters."""
+    """The text, cut to ``most`` characters with an ellipsis at the end."""
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 

@@ -92,7 +92,7 @@ class Builtins(Calls):
         return {}
 
     def _type_variable(self, view: View, site: CodeSite) -> Values:
-        """The class that bounds it, or those that it may be; of others nothing is known."""
+        """The bound of a type variable, or its constraints; nothing without either."""
         bounds = [site.keywords["bound"]] if "bound" in site.keywords else site.args[1:]
         return one_of(
             {Value("definition", value.file, value.at): origin}

@@ -90,7 +90,7 @@ def resolve_batches(
 
 
 def resolver_of(database: Database, names: Names, cached: int) -> FileResolver:
-    """A resolver that keeps so many files in memory."""
+    """A resolver that keeps ``cached`` files in memory."""
     facts = partial(_facts, database)
     return FileResolver(Modules(names.rows, facts, cached), names)
 

@@ -234,7 +234,7 @@ class ReplyEvents:
                     self._stop_string = choice["stop_reason"]
 
     def end(self) -> Iterator[GenerationEvent]:
-        """The last event; nothing if the stream had no reason for its end."""
+        """The last event; none if the stream gave no finish reason."""
         if self._reason is None:
             return
         now, usage, timings = time.monotonic(), self._usage, self._timings

@@ -202,7 +202,7 @@ class _Given(Struct, frozen=True):
         return self.now.date()
 
     def changed(self, message: int) -> list[Task]:
-        """The tasks that a message (``seq``) was the last to change."""
+        """The tasks whose last change the message (``seq``) made."""
         return tasks_of_message(self.connection, self.owner, message)
 
     def change_list(self, request: ListRequest) -> None:

@@ -14,7 +14,7 @@ from gateway.store.wiki.search import rarest
 
 # Rows that one search ranks at most, in a few milliseconds.
 _TEXT_ROWS = 2_000  # parts that are compared; ranking them is most of a search's time
-# Where so few words find them, others help to rank them, as many as make this number: each takes milliseconds.
+# A query of up to _FEW selective words ranks with _RANKING words in all: each takes milliseconds.
 _FEW, _RANKING = 3, 6
 _MOST_ROWS = 6_000  # where every word is in more
 _BEST_ROWS = 1_000

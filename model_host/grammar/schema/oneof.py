@@ -27,7 +27,7 @@ def check(builder: RuleBuilder, beside: list[Part], branches: list[Part], owner:
 
 
 def _apart(builder: RuleBuilder, ones: list[Part], others: list[Part], depth: int) -> bool:
-    """Whether it is easy to see that no value satisfies both ``ones`` and ``others``."""
+    """Whether a cheap check shows that no value satisfies both ``ones`` and ``others``."""
     if any(part.schema is False for part in (*ones, *others)):
         return True
     ones, others = ([part for part in parts if part.schema is not True] for parts in (ones, others))
