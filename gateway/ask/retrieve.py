@@ -13,9 +13,10 @@ from gateway.ask.background.draft import RetrievedPage
 from gateway.ask.journal import Journal
 from gateway.ask.text.regional import other_expressions
 from gateway.ask.text.synonyms import other_words
-from gateway.ask.text.words import any_case, content_words, tokens
+from gateway.ask.text.words import content_words, tokens
 from gateway.base.aio import side_by_side, stop
 from gateway.base.errors import HearthError
+from gateway.base.patterns import any_case
 from gateway.base.ranking import K_SEARCH, fuse
 from gateway.wiki.sketch import alike, sketch
 from gateway.wiki.source import Hits, Page, PageRef, WikiSource

@@ -9,6 +9,8 @@ import re
 import unicodedata
 from functools import lru_cache
 
+from gateway.base.patterns import any_case
+
 # Suffix, its replacement, and the shortest word that loses it.
 _SUFFIXES = (
     ("ations", "at", 8),
@@ -92,7 +94,7 @@ def stem(word: str) -> str:
 
 
 # Both places of a tone are in use in Vietnamese: "khoá" and "khóa", "huỷ" and "hủy".
-_TONED = re.compile(r"(?<!q)([ou])([àáảãạèéẻẽẹỳýỷỹỵ])(?!\w)", re.IGNORECASE)
+_TONED = any_case(r"(?<!q)([ou])([àáảãạèéẻẽẹỳýỷỹỵ])(?!\w)")
 
 
 def old_tones(text: str) -> str:

@@ -9,18 +9,18 @@ import apsw
 from msgspec import Struct
 
 from gateway.base.errors import NotFoundError
+from gateway.base.patterns import any_case
 from gateway.code import queries
 from gateway.code.source import lines_of
 from gateway.store import fts
 from gateway.store.code.graph import CodeUse, Hit
 
-_CALLS = re.compile(r"\b(call(s|ed|ers?|ing)?|invoke[sd]?|use[sd]?|users|references?|referenced)\b", re.I)
+_CALLS = any_case(r"\b(call(s|ed|ers?|ing)?|invoke[sd]?|use[sd]?|users|references?|referenced)\b")
 # Words that tell a name such as `run` from the everyday word.
-_CODE = re.compile(
+_CODE = any_case(
     r"\b(call(s|ed|ers?|ing)?|class(es)?|code|defined?|definition|function|method|module|implement\w*|invoke[sd]?|"
     r"parameters?|arguments?|returns?|signature|subclass\w*|imports?|imported|raises?|"
-    r"explain|what does \S+ do|how does \S+ work)\b",
-    re.I,
+    r"explain|what does \S+ do|how does \S+ work)\b"
 )
 _NAME = re.compile(r"[\w.]*\w")
 _MARKED = re.compile(r"\w[._]\w|[a-z][A-Z]|^_")

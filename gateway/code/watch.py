@@ -83,7 +83,7 @@ class ProjectWatcher:
         folders: dict[str, set[str]],
         touched: str,
     ) -> None:
-        """Index changes until the folders to watch are others. The text index is merged when nothing changes more."""
+        """Index changes until the set of watched folders changes. Merge the text index once changes stop."""
         unmerged = True  # what was indexed at the start
         while True:
             try:

@@ -16,6 +16,7 @@ from uuid import uuid4
 
 import msgspec
 
+from gateway.base.patterns import any_case
 from gateway.base.supervised import Supervision
 from gateway.evaluation.dialogues import Dialogue, Planted, Spoken
 from gateway.evaluation.memory import wait_for_jobs
@@ -226,7 +227,7 @@ def _plain(text: str) -> str:
 
 def places(text: str, patterns: Sequence[str]) -> list[int]:
     """Where the patterns stand together in ``text``."""
-    first, *others = [re.compile(_plain(pattern), re.IGNORECASE) for pattern in patterns]
+    first, *others = [any_case(_plain(pattern)) for pattern in patterns]
     return [
         match.start()
         for match in first.finditer(text)

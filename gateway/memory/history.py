@@ -16,6 +16,7 @@ import apsw
 from msgspec import Struct
 
 from gateway.base.errors import HearthError
+from gateway.base.patterns import any_case
 from gateway.base.ranking import K_SEARCH, fuse
 from gateway.config.settings import MemorySettings
 from gateway.inference.interface import Inference
@@ -38,10 +39,9 @@ LEAST_SHARE = 0.4
 _LEAST_WEIGHT = 2.0
 # Of a message that asks for nothing, one word is often by chance the same.
 _LEAST_SHARE_UNASKED = 0.6
-_ASKS = re.compile(
+_ASKS = any_case(
     r"[?？]|^\W*(?:(?:what|when|where|who|how)s?|which|whose|why|remind|tell|show|list|find|do you (?:\w+ )?know)\b|"
-    r"\b(?:gì|nào|sao|mấy|bao nhiêu|bao giờ|đâu|ai|nhỉ|chưa|không)\b",
-    re.I,
+    r"\b(?:gì|nào|sao|mấy|bao nhiêu|bao giờ|đâu|ai|nhỉ|chưa|không)\b"
 )
 # It is recalled by its vector if its similarity exceeds the mean of all messages by this many standard deviations,
 # which takes over 30 messages. With all-MiniLM-L6-v2 and eval/history.toml, no line that asks for nothing reaches it.
@@ -55,38 +55,35 @@ _LEAST_NEW = 0.12  # of a quote's words: a message that is nearly the same tells
 _EXCERPT = 400  # characters of a quoted message
 _SNIPPET = 160
 # A decision, or a change of mind: what it says may take the place of what was said before.
-DECIDED = re.compile(
+DECIDED = any_case(
     r"\b(?:now|instead|any ?more|no longer|decided|changed?|moved|switch(?:ed|ing)?|actually|booked|agreed|final(?:ly)?"
     r"|thought again|shifted|postponed|rescheduled|pushed (?:back|to)"
     r"|can only (?:do|come|make|manage)|after all|rather|chốt|đổi|dời|hoãn|thay|bây giờ|nên giờ|giờ thì|không còn|"
-    r"quyết định)\b",
-    re.I,
+    r"quyết định)\b"
 )
 # A later decision is about what a hit says if it has this share of its weight.
 _LEAST_SAME = 0.25
 # The assistant's words are quoted only if they are asked for: otherwise small models repeat them for ever.
-_OF_US = re.compile(
+_OF_US = any_case(
     r"(?<!can )(?<!could )(?<!would )(?<!do )"
     r"\byou(?:['’]ve| have| did)? (?:just |once |already )?(?:said|say|told|tell|gave|give|suggest\w*|recommend\w*|"
     r"wrote|write|explain\w*|mention\w*|list\w*|made|showed|call\w*|propos\w*|promis\w*|answer\w*)\b|"
     r"\byour (?:\w+ )?(?:answer|reply|list|recipe|suggestion|advice|idea|recommendation|plan|explanation|summary|"
     r"draft|version|code|example|poem|text)s?\b|"
-    r"\bbạn (?:đã |vừa |có )?(?:nói|bảo|gợi ý|kể|viết|đưa|giải thích|khuyên|liệt kê|đề xuất)\b",
-    re.I,
+    r"\bbạn (?:đã |vừa |có )?(?:nói|bảo|gợi ý|kể|viết|đưa|giải thích|khuyên|liệt kê|đề xuất)\b"
 )
 # It asks for something new: advice, an opinion, a text, what anybody knows.
 _REMEMBERS = (
     r"(?:still |even |please )*(?:remember|recall|remind|(?:know|tell me)(?: again)? (?:wh|how|if|my|our))"
 )
-_FOR_NEW = re.compile(
+_FOR_NEW = any_case(
     rf"\b(?:do|did|are|were|have|can|could|would|will) (?:you|u)\b(?! {_REMEMBERS})|\byour\b|"
     r"\b(?:what|which) (?:should|would|could|can|shall) (?:i|we|one)\b|^\W*should (?:i|we)\b|"
     r"\bany (?:\w+ )?(?:ideas?|tips?|advice|suggestions?|recommendations?)\b|"
     r"\b(?:tell|give|show|write|make|recommend|suggest|find)(?: me| us)? (?:an?|some|something)\b|"
     r"\bwhat(?:['’]?s| is| are) (?:an?|some|the best) |"
     r"\bhow (?:do|can|should|would|to)\b(?! .*\b(?:my|our|the)\b).*\ban?\b|"
-    r"\b(?:nên|gợi ý|bạn (?:nghĩ|kể|có thể|thích|là|giúp)|kể .*chuyện|ăn gì|làm (?:sao để|thế nào))\b",
-    re.I,
+    r"\b(?:nên|gợi ý|bạn (?:nghĩ|kể|có thể|thích|là|giúp)|kể .*chuyện|ăn gì|làm (?:sao để|thế nào))\b"
 )
 _OPENING = "Said earlier:"
 _FEWEST_WORDS = 3  # of a message beside a hit: "Noted." says nothing

@@ -7,7 +7,7 @@ import re
 from gateway.ask.checking.citations import REFUSAL, AnswerChecker
 from gateway.ask.checking.evidence import Evidence
 from gateway.ask.text.passages import cut_section
-from gateway.ask.text.words import any_case
+from gateway.base.patterns import any_case
 from gateway.runs.planning.wordings import SUM_UP
 from gateway.wiki.source import Page, Section
 

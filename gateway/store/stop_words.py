@@ -7,6 +7,8 @@ import unicodedata
 from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
+from gateway.base.patterns import any_case
+
 STOP_WORDS = frozenset(
     """
     a about am an and any are as at be been but by can could did do does explain find for from get
@@ -31,8 +33,8 @@ def _language(telling: str, others: str) -> _Language:
 _TELLING_WORDS = 2
 VIETNAMESE = re.compile("[ăơưạ-ỹ]")  # small letters of no other of these languages
 # Without its marks.
-VIETNAMESE_SYLLABLE = re.compile(
-    r"(?:ngh?|[cgknptk]h|tr|gi|qu|[bcdghklmnprstvx])?[aeiouy]{1,3}(?:ch|ng|nh|[cmnpt])?", re.I
+VIETNAMESE_SYLLABLE = any_case(
+    r"(?:ngh?|[cgknptk]h|tr|gi|qu|[bcdghklmnprstvx])?[aeiouy]{1,3}(?:ch|ng|nh|[cmnpt])?"
 )
 _WORD = re.compile(r"[^\W\d_]+")
 _MOST = 2 / 3  # of the words: a name or a quotation is no language

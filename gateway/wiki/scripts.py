@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 
+from gateway.base.patterns import any_case
+
 # Noncharacters that stand around superscript and subscript until the line is complete.
 RAISED, RAISED_END, LOWERED, LOWERED_END = "\ufdd4", "\ufdd5", "\ufdd6", "\ufdd7"
 
 _MARKS = re.compile(f"[{RAISED}-{LOWERED_END}]")
 # All marks of the readers: protect.py, infobox.py, lines.py and these.
 _RESERVED = re.compile("[\ufdd0-\ufdd7]")
-_ORDINAL = re.compile(f"{RAISED}(st|nd|rd|th){RAISED_END}", re.IGNORECASE)
+_ORDINAL = any_case(f"{RAISED}(st|nd|rd|th){RAISED_END}")
 _INNERMOST = re.compile(
     f"{RAISED}([^{RAISED}-{LOWERED_END}]*){RAISED_END}|{LOWERED}([^{RAISED}-{LOWERED_END}]*){LOWERED_END}"
 )

@@ -18,7 +18,8 @@ from msgspec import Struct
 from gateway.ask.background.draft import PageDraft
 from gateway.ask.checking.evidence import as_meant
 from gateway.ask.text.wording import row_signs, signs
-from gateway.ask.text.words import any_case, asks_the_same, common_stems, content_words
+from gateway.ask.text.words import asks_the_same, common_stems, content_words
+from gateway.base.patterns import any_case
 
 _K1, _B = 1.2, 0.75
 # Weight of words that only the model's terms have.

@@ -32,7 +32,8 @@ from gateway.ask.checking.shown import (
 )
 from gateway.ask.text.passages import CELLS
 from gateway.ask.text.sentences import FENCE, MARKER, Splitter, Unit, ends_in_initial, take_markers
-from gateway.ask.text.words import any_case, content_words, features, is_babble, same_words
+from gateway.ask.text.words import content_words, features, is_babble, same_words
+from gateway.base.patterns import any_case
 from gateway.base.visible import visible
 
 REFUSAL = "The wiki does not say."
@@ -124,7 +125,7 @@ class AnswerChecker:
 
     @property
     def certain(self) -> bool:
-        """Whether the pages' own words have so much of the question that they answer it."""
+        """Whether the quotes alone cover enough of the question to answer it."""
         return certain(self.quotes)
 
     @property

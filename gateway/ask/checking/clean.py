@@ -12,6 +12,7 @@ import unicodedata
 from collections.abc import Collection
 from urllib.parse import quote
 
+from gateway.base.patterns import any_case
 from gateway.base.visible import visible
 
 REMOVED = "(link removed)"
@@ -26,12 +27,11 @@ _NAMES = (
     "invoke|parameter|arg_(?:key|value)|think(?:ing)?|bos|eos|pad|unk|mask|sep|cls|s|escape|"
     "unused[0-9]+|endoftext|im_(?:start|end)|0x[0-9a-f]{2}"
 )
-_TOKEN = re.compile(
+_TOKEN = any_case(
     rf"</?(?:[a-z]+:)?(?:{_NAMES})(?:[=\s][^<>]*)?>"
     r"|<[|｜]/?(?=[^<>]*\w)[\w▁:./ -]{1,64}[|｜]?>|<(?=[^<>]*\w)[\w▁:./-]{1,64}[|｜]>"
     r"|<</?SYS>>|\[/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS|TOOL_CONTENT|ARGS|CALL_ID|"
-    r"IMG|IMG_BREAK|IMG_END|PREFIX|SUFFIX|MIDDLE|THINK|gMASK)\]",
-    re.IGNORECASE,
+    r"IMG|IMG_BREAK|IMG_END|PREFIX|SUFFIX|MIDDLE|THINK|gMASK)\]"
 )
 # A call without its tokens: JSON with arguments, or Gemma's form.
 _CALL = re.compile(
@@ -41,10 +41,9 @@ _CALL = re.compile(
 )
 _CALL_KEYS = re.compile(r"""["'](?:arguments|parameters)["']\s*:""")
 _FENCE_OF_CALL = re.compile(r"(?<=```)tool_\w+")
-_ACTIVE = re.compile(
+_ACTIVE = any_case(
     r"</?(?:a|area|audio|base|body|button|embed|form|frame|html|iframe|img|input|link|math|meta|object|script|"
-    r"source|style|svg|video)(?=[\s/>]|\Z)[^<>]*>?",
-    re.IGNORECASE,
+    r"source|style|svg|video)(?=[\s/>]|\Z)[^<>]*>?"
 )
 
 # Domains that make a name with a path a link even without a scheme, unlike "node.js/express".
@@ -53,15 +52,14 @@ _DOMAINS = (
     "de|uk|fr|nl|onion|example|test"
 )
 _END = r"""[^\s<>"'`)\]}|\x01]*[^\s<>"'`)\]}|.,;:!?\x01]"""
-_LINK = re.compile(
+_LINK = any_case(
     rf"[a-z][a-z0-9+.-]{{1,20}}:[/\\]{{2}}{_END}"
     rf"|(?:https?|ftp)[:;]{_END}"
     r"|(?<!\w)(?:javascript|vbscript|data|mailto|tel|sms|magnet|xmpp|ircs?|sips?|file|blob|about|intent|ssh)"
     rf":{_END}"
     rf"|(?<![:\w/\\])[/\\]{{2}}[\w-]+(?:\.[\w-]+)+(?:[/:?#]{_END})?"
     rf"|(?<![\w.-])www\.{_END}"
-    rf"|(?<![\w.-])(?:[\w-]+\.)+(?:{_DOMAINS})(?::[0-9]+)?/{_END}",
-    re.IGNORECASE,
+    rf"|(?<![\w.-])(?:[\w-]+\.)+(?:{_DOMAINS})(?::[0-9]+)?/{_END}"
 )
 _MARKDOWN = re.compile(r"!?\[([^\[\]\n]*)\](?:\(\s*<?([^()\s<>]*[:/.#][^()\s<>]*)>?[^()\n]*\))")
 _DIGITS = re.compile(r"[0-9, ]+")

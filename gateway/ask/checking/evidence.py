@@ -4,8 +4,8 @@ A page supports a claim if one statement of it, a sentence or a line, holds toge
 every name, every quoted phrase, and at least four fifths of the other words (two of three, all of two). The page's
 title, the headings and a table's header may supply names and words, but not everything, and nothing of a row. A claim
 that is only a name or a number ("In 1993.") is read with the question's words. A claim of several clauses may have a
-statement for each. This finds invented names, dates and
-subjects, and parts of a page that do not belong together; it cannot tell a statement from its negation.
+statement for each. This finds invented names, dates and subjects, and parts of a page that do not belong together; it
+cannot tell a statement from its negation.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from gateway.ask.text.regional import as_in_one_region
 from gateway.ask.text.sentences import MARKER
 from gateway.ask.text.words import (
     Features,
-    any_case,
     content_words,
     features,
     is_stop_word,
@@ -31,6 +30,7 @@ from gateway.ask.text.words import (
     same_words,
     tokens,
 )
+from gateway.base.patterns import any_case
 from gateway.base.stems import stem
 from gateway.wiki.source import Page
 

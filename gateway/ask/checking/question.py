@@ -13,7 +13,8 @@ from msgspec import Struct
 from gateway.ask.checking.evidence import SAME_AS, as_meant, meaning
 from gateway.ask.text.synonyms import STANDING_FOR_OTHERS, synonymous
 from gateway.ask.text.wording import signs
-from gateway.ask.text.words import any_case, content_words, features, tokens
+from gateway.ask.text.words import content_words, features, tokens
+from gateway.base.patterns import any_case
 from gateway.base.stems import stem
 from gateway.store.stop_words import STOP_WORDS, VIETNAMESE, stop_words
 

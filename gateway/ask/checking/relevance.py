@@ -20,7 +20,6 @@ from gateway.ask.text.passages import CELLS, REFERENCE
 from gateway.ask.text.synonyms import PAID_FOR, measured, synonymous
 from gateway.ask.text.wording import row_signs
 from gateway.ask.text.words import (
-    any_case,
     asks_more,
     asks_the_same,
     common_stems,
@@ -28,6 +27,7 @@ from gateway.ask.text.words import (
     features,
     is_stop_word,
 )
+from gateway.base.patterns import any_case
 from gateway.base.stems import stem
 
 # The share of its words that a question must have in a passage, beside names and title; where the title is not in the

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gateway.ask.text.words import any_case
+from gateway.base.patterns import any_case
 
 REFERS = any_case(r"(?:this|it|these|they|that) (?!is\b)[a-z]+")
 PLACE_TOLD = any_case(

@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from gateway.ask.text.sentences import sentences
-from gateway.ask.text.words import any_case
+from gateway.base.patterns import any_case
 
 # A sentence or line is cut inside only if it exceeds the passage size by this factor.
 _LONGEST = 3

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from gateway.ask.text.words import any_case
+from gateway.base.patterns import any_case
 
 # The one that the others are read as comes first.
 _GROUPS = tuple(

@@ -6,7 +6,7 @@ import re
 
 from msgspec import Struct
 
-from gateway.ask.text.words import any_case
+from gateway.base.patterns import any_case
 
 MARKER = re.compile(r"\[[ \t]*[0-9]+(?:[ \t]*,[ \t]*[0-9]+)*[ \t]*\]")
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from gateway.ask.text.words import any_case
+from gateway.base.patterns import any_case
 from gateway.base.stems import other_forms, stem
 
 _GROUPS = """

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from gateway.ask.text.words import any_case, is_stop_word
+from gateway.ask.text.words import is_stop_word
+from gateway.base.patterns import any_case
 
 _SHORT_FORMS = {
     **{f"{word}s": f"{word} is" for word in ("what", "who", "where", "how", "when", "why")},

@@ -8,14 +8,9 @@ from collections.abc import Collection, Iterable, Sequence, Set
 
 from msgspec import Struct
 
+from gateway.base.patterns import any_case
 from gateway.base.stems import stem
 from gateway.store.stop_words import STOP_WORDS
-
-
-def any_case(pattern: str) -> re.Pattern[str]:
-    """Compile a pattern of words as people write them: in capitals or not."""
-    return re.compile(pattern, re.I)
-
 
 # A version or decimal, letters and digits, joined by underscores as in ``FILL_PIT``, a run of symbols
 # as in ``><>``, or a symbol by itself.
@@ -48,9 +43,9 @@ _BABBLE_WORDS = 24
 _BABBLE_SHARE = 0.35
 # Words that two questions share which ask the same, and their share of all words of both.
 _LEAST_SHARED, _LEAST_SAME = 2, 0.6
-_ASKS = re.compile(
+_ASKS = any_case(
     r".*[?？]|\W*(?:how|what|which|who|whose|where|when|why|can|could|do|does|did|is|are|was|were|should|will|may|must)\b",
-    re.I | re.S,
+    re.S,
 )
 _STOP_WORDS = STOP_WORDS | _MORE_STOP_WORDS
 

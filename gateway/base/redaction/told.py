@@ -13,6 +13,8 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
+from gateway.base.patterns import any_case
+
 _PASSWORD_KIND, _NUMBER_KIND = "password said in a sentence", "code said in a sentence"
 # Longer sentences and values are data.
 _LONGEST_SENTENCE = 600
@@ -41,28 +43,24 @@ _DIALLED = re.compile(
     r"[0-9](?:-[0-9]){2,7}#?|[0-9]{3,8}[#*](?!\w)|[0-9]{1,6}#[0-9]{1,6}[#*]?|"
     r"[0-9](?: [0-9]){3,7}|[0-9]{1,2}(?:(?: ?- ?| then )[0-9]{1,2}){2,3}"
 )
-_IS = re.compile(r"(?:\b(?:is|are|was|be|now|là|thành)|:)\s*$", re.IGNORECASE)
+_IS = any_case(r"(?:\b(?:is|are|was|be|now|là|thành)|:)\s*$")
 # A unit, or a plural.
-_COUNTS = re.compile(
+_COUNTS = any_case(
     r"[*/]|\s?(?:(?:[mck]?m|m?g|kg|m?l|lbs?|oz|ft|mi|[mk]ph|hp|k?wh?|[va]|mah?|[kmg]?hz|[kmgt]b|px|pts?|ms|min|hrs?|h|x|rpm|psi|bar|"
     r"am|pm|usd|eur|gbp|vnđ?|đ|tr|tỷ|cái|con|lít|mét|giờ|năm|lần|học|vé|xe)\b"
-    r"|(?!thanks|always|cheers|guys|pls)[^\W\d_]{2,}(?<![ui])s\b|(?:people|feet|percent|nghìn|triệu|đồng|người|chiếc|trang|phút|tháng|viên|bước)\b)",
-    re.IGNORECASE,
+    r"|(?!thanks|always|cheers|guys|pls)[^\W\d_]{2,}(?<![ui])s\b|(?:people|feet|percent|nghìn|triệu|đồng|người|chiếc|trang|phút|tháng|viên|bước)\b)"
 )
 _YEAR = re.compile(r"(?:19|20)[0-9]{2}(?:-[0-9]{2}){0,2}")
 _NAME = re.compile(r"[A-Z][a-z]+[0-9]+")
-_ASKS = re.compile(
+_ASKS = any_case(
     r"\?\s*$|^\W*(?:what|which|where|who|how|do|does|did|can|could|send|text|tell|give|remind)s?\b|\bnext\smessage\W*$|\b(?:please|pls|plz)\W*$|\bbelow\W*$"
-    r"|^\W*(?:\w+\s)?(?:nhắn|gửi|cho)\b|\b(?:gì|nào|sao|đâu|nhiêu|không|ko|hả|chưa|với)\W*$",
-    re.IGNORECASE,
+    r"|^\W*(?:\w+\s)?(?:nhắn|gửi|cho)\b|\b(?:gì|nào|sao|đâu|nhiêu|không|ko|hả|chưa|với)\W*$"
 )
-_ASKS_COUNT = re.compile(
-    r"\b(?:what\stime|when|how\s(?:many|much|long|far|old|big|wide|tall)|mấy|bao\snhiêu)\b", re.IGNORECASE
+_ASKS_COUNT = any_case(
+    r"\b(?:what\stime|when|how\s(?:many|much|long|far|old|big|wide|tall)|mấy|bao\snhiêu)\b"
 )
 # Followed by the name of a network rather than its password.
-_NETWORK = re.compile(
-    r"\bwi-?fi(?:\s(?:for|at|in|of|ở|cho)(?:\s\w+){1,3}?)?(?:\s(?:is|was|là))?[\s:]*$", re.IGNORECASE
-)
+_NETWORK = any_case(r"\bwi-?fi(?:\s(?:for|at|in|of|ở|cho)(?:\s\w+){1,3}?)?(?:\s(?:is|was|là))?[\s:]*$")
 # Letters and then digits, as the last word of a sentence.
 _MADE_UP = re.compile(r"(?=.{7})[^\W\d_]{3,}[_@.!-]?[0-9]+[!#$*]?")
 # Letters with digits in or behind them: "moth7lamp", "changeme99", "Herbst.2026x".
@@ -71,14 +69,13 @@ _HINTED = re.compile(
 )
 # Four characters, right behind a word for a password: "5Tq9".
 _SHORT = re.compile(r"(?=.*[A-Z])(?=.*[a-z])(?=.*[0-9])\w{4}", re.ASCII)
-_ENDS = re.compile(r"\s*(?:$|[,;.!?)…]|(?:by|now|btw|lol|i|for|on|as|and|but|nha|nhé|ạ)\b)", re.IGNORECASE)
+_ENDS = any_case(r"\s*(?:$|[,;.!?)…]|(?:by|now|btw|lol|i|for|on|as|and|but|nha|nhé|ạ)\b)")
 # One word in reply to a question for a password, unless it is a reply of its own.
-_ANSWER = re.compile(
+_ANSWER = any_case(
     r"\s*(?:(?:yeah|yes|yep|ok|oh|sure|uh|um|hm+)\W+){0,2}(?:it(?:['’]?s|\sis)\s|i\sthink\s){0,2}"
     r"(?!(?:nothing|unknown|sorry|thanks|forgot|forgotten|already|maybe|dunno|whatever|secret|private|nevermind|please|"
     r"correct|incorrect|really|should|because|wrong|different|always|[^\W\d_]+(?:ed|ing|able|ible|ive|ly|ous|ful|less))\b)"
-    r"([^\W\d_]{6,32})[.!]?\s*",
-    re.IGNORECASE,
+    r"([^\W\d_]{6,32})[.!]?\s*"
 )
 # A name in code, unless it stands right behind a word for a password.
 _LIKE_NAME = re.compile(r"[a-z]+(?:_[a-z]+)+_?[0-9]{1,4}")
@@ -119,7 +116,7 @@ class Teller:
 
     def __init__(self, told: Told) -> None:
         def compiled(whole: str, pattern: str) -> re.Pattern[str]:
-            return re.compile(whole.replace("@@", f"(?:{pattern})"), re.IGNORECASE | re.VERBOSE)
+            return any_case(whole.replace("@@", f"(?:{pattern})"), re.X)
 
         self._near = [word.encode() for word in _shortest(told.near)]
         self._password = compiled(r"(?<![\w-])@@(?![\w-])", told.password)

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import apsw
 
 from gateway.base.errors import NotFoundError
+from gateway.base.patterns import any_case
 from gateway.code import queries
 from gateway.store.code.graph import CodeUse, Place
 from gateway.wiki.source import KnownAnswer, KnownSource
@@ -144,7 +145,7 @@ def _affected(connection: apsw.Connection, project: str, name: str, asked: str) 
 
 Answer = Callable[[apsw.Connection, str, str, str], KnownAnswer | None]
 _FORMS: list[tuple[re.Pattern[str], Answer]] = [
-    (re.compile(form.replace("NAME", NAMED) + END, re.IGNORECASE), answer)
+    (any_case(form.replace("NAME", NAMED) + END), answer)
     for form, answer in (
         (rf"{_WHO} (?:\w+ )?(?:calls?|invokes?) NAME", _callers),
         (rf"{_SHOW}callers? of NAME", _callers),

@@ -16,6 +16,7 @@ from pathlib import Path
 import apsw
 
 from gateway.base.errors import NotFoundError
+from gateway.base.patterns import any_case
 from gateway.code import queries
 from gateway.code.answers.asked import END, NAMED, Cited, at, is_value, known_answer, numbered
 from gateway.code.answers.paragraphs import (
@@ -48,34 +49,31 @@ _CLOSEST = 3
 _LEAST = 0.6  # share of the question's weight that a quotation must have
 # How much a document counts before code, which has many everyday words.
 _FAVOURS, _HOW_FAVOURS = 0.05, 0.3
-_HOW = re.compile(r"\W*(how (do|can|could|should|would|to)|cách|làm (sao|thế nào))\b", re.I)
-_WHAT = re.compile(r"\W*what(?:'s|\s+(?:is|are))\b|.*\b(?:là gì|nghĩa là)", re.I)
+_HOW = any_case(r"\W*(how (do|can|could|should|would|to)|cách|làm (sao|thế nào))\b")
+_WHAT = any_case(r"\W*what(?:'s|\s+(?:is|are))\b|.*\b(?:là gì|nghĩa là)")
 _MENTIONS = 200
 _NAMED = 500  # parts with a name, or a word of the same stem
-_LICENCES = re.compile(r"(^|/|_)(licen[cs]e[sd]?|copying|notices?)\b", re.I)
-_HISTORY = re.compile(r"(^|/)(changes|changelog|history|news|releases?|authors|contributors)\b", re.I)
+_LICENCES = any_case(r"(^|/|_)(licen[cs]e[sd]?|copying|notices?)\b")
+_HISTORY = any_case(r"(^|/)(changes|changelog|history|news|releases?|authors|contributors)\b")
 _SETTING = re.compile(r"[A-Z][A-Z0-9]*(_[A-Z0-9]+)+|\w+(\.\w+)+|\w+_\w+|[a-z]+[A-Z]\w*")
 _KINDS_OF_OPTION = "(?:option|parameter|argument|flag|setting|switch|keyword)s?"
-_RETURNS = re.compile(rf"what (?:does|do) {NAMED} (?:return|yield|give(?: back)?){END}", re.I)
-_PLACED = re.compile(
+_RETURNS = any_case(rf"what (?:does|do) {NAMED} (?:return|yield|give(?: back)?){END}")
+_PLACED = any_case(
     rf"(?:in )?(?:where|which file) (?:is|are|do i|can i|does) (?:the )?(?:setting |option |variable )?{NAMED}"
-    rf"(?: (?:used|set|read|configured|changed|mentioned|documented|defined))?{END}",
-    re.I,
+    rf"(?: (?:used|set|read|configured|changed|mentioned|documented|defined))?{END}"
 )
-_OPTION = re.compile(
+_OPTION = any_case(
     rf"what (?:does|do|is|are) (?:the )?(?:{_KINDS_OF_OPTION} )?[`\"'“]?(?P<name>-{{0,2}}\w[\w.-]*)[`\"'”]?"
-    rf"(?: {_KINDS_OF_OPTION})? (?:do|mean|for)[ ?.!]*",
-    re.I,
+    rf"(?: {_KINDS_OF_OPTION})? (?:do|mean|for)[ ?.!]*"
 )
 _ARROW = re.compile(r"=> ?([^{\s].*)")  # of JavaScript, with an expression as its body
 _SAYS_RESULT = re.compile(r"[\s*#\"']*(Returns?\b|:returns?\b|@returns?\b)")  # in a docstring or comment
-_FILE = re.compile(
+_FILE = any_case(
     r"(?:in )?(?:which|what) (?:files?|modules?) (?:handles?|implements?|contains?|deals? with|is (?:responsible )?for|"
-    r"is about|has|does|do|are for|are about) (?P<name>.+?)[ ?.!]*",
-    re.I,
+    r"is about|has|does|do|are for|are about) (?P<name>.+?)[ ?.!]*"
 )
 _NAME_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
-_PART = re.compile(r"(?:which|what) (?P<kind>class|function|method)(?:e?s)? (?P<name>\w+ .+?)[ ?.!]*", re.I)
+_PART = any_case(r"(?:which|what) (?P<kind>class|function|method)(?:e?s)? (?P<name>\w+ .+?)[ ?.!]*")
 
 
 def formal_answer(connection: apsw.Connection, project: CodeProject, question: str) -> KnownAnswer | None:
@@ -176,7 +174,7 @@ def _mentions(connection: apsw.Connection, project: CodeProject, name: str) -> K
 def _described(connection: apsw.Connection, project: CodeProject, name: str) -> KnownAnswer | None:
     """Description of an option in documents and docstrings: the entries of lists that begin with its name."""
     before = r"\W*(?:param(?:eter)?\s+(?:\{[^}]*\}\s*)?\W*)?(?:-\w\W+)?(?<![\w-])"
-    entry = re.compile(rf"{before}{re.escape(name)}(?![\w-])(?:=\S+)?\W*?(?::|--?|[–—])(?=\W|$)", re.I)
+    entry = any_case(rf"{before}{re.escape(name)}(?![\w-])(?:=\S+)?\W*?(?::|--?|[–—])(?=\W|$)")
     found: dict[str, tuple[bool, str, int, list[str]]] = {}
     read = _reader(project)
     for hit in graph.found_by_text(connection, project.id, fts.words(name), _NAMED):

@@ -15,12 +15,13 @@ from gateway.base.errors import (
     OverloadedError,
     PromptTooLongError,
 )
+from gateway.base.patterns import any_case
 
 RETRY_SECONDS = 1.0
 # Raised by reading a reply in an unexpected form.
 MALFORMED = (LookupError, TypeError, ValueError, AttributeError)
 _MOST_TEXT = 500
-_TITLE = re.compile(r"<title[^>]*>(.*?)</title>", re.IGNORECASE | re.DOTALL)
+_TITLE = any_case(r"<title[^>]*>(.*?)</title>", re.S)
 # Words with which servers without a code for it say that a prompt is too long.
 _TOO_LONG = ("context length", "context size", "maximum model length")
 # Codes of hearth for a reply that went wrong on a server that is well.

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from gateway.base.patterns import any_case
 from gateway.base.stems import stem
 from gateway.memory.answers.kinds import asks_amount
 from gateway.memory.learning.statements import HYPOTHETICAL
@@ -22,10 +23,9 @@ _MONEY = frozenset(
     {"$", "€", "£", "euro", "eur", "quid", "pound", "dollar", "usd", "gbp", "buck", "kronor", "krona"}
     | {"nghìn", "triệu", "đồng", "tr"}
 )
-_NO_UNIT = re.compile(
+_NO_UNIT = any_case(
     r"(?:on|in|at|for|to|and|or|of|from|by|per|an?|each|is|are|was|more|now|instead|after|these|so|today|cho|ở|thì|là|nha|"
-    r"rồi|thôi)",
-    re.I,
+    r"rồi|thôi)"
 )
 _PER = r"(?:\s(?:an?|per|each|every|mỗi|một)\b.{0,20})?"
 _LATELY = r"(?:now|instead|in the end|after all|these days|at the moment|so far|today|nha|rồi|thôi)"
@@ -34,15 +34,14 @@ _SUBJECT = (
     r"pay|can do|could do|do))?\s)?"
 )
 # A clause whose only thing is the figure, and that says that it is a new one.
-_CHANGED = re.compile(
+_CHANGED = any_case(
     rf"{_SUBJECT}(?:(?:only|just|about|around|at|for|is|are)\s)*{_FIGURE}(?:\s[^\W\d_]+)??(?:\s[^\W\d_]+)?{_PER}\s{_LATELY}\W*|"
     rf"{_SUBJECT}(?:now|actually|(?:went|is|are|came|come|got|get|dropped|fell|rose|cut|put|brought|raised|lowered)?\s?(?:it\s)?"
     rf"(?:down|up) to|dropped to|fell to|rose to)\s(?:only\s|just\s|about\s)?{_FIGURE}.{{0,20}}|"
     rf"(?:\w+\s){{0,2}}(?:found|got|saw|took)\s(?:one|it|them|another|some)(?:\s\w+){{0,2}}?\s(?:for|at)\s{_FIGURE}.{{0,40}}|"
     rf"(?:\w+\s){{0,5}}(?:bớt|giảm|tăng|hạ|lên giá|xuống giá)(?:\s\w+){{0,4}}?\s(?:còn|xuống|lên|thành|tới)\s"
     rf"(?:còn\s)?{_FIGURE}.{{0,30}}|"
-    rf"(?:\w+\s){{0,3}}(?:giờ|bây giờ)\s(?:chỉ\s)?(?:còn|là|lên|xuống)\s(?:còn\s)?{_FIGURE}.{{0,30}}",
-    re.I,
+    rf"(?:\w+\s){{0,3}}(?:giờ|bây giờ)\s(?:chỉ\s)?(?:còn|là|lên|xuống)\s(?:còn\s)?{_FIGURE}.{{0,30}}"
 )
 
 

@@ -8,17 +8,18 @@ from __future__ import annotations
 import re
 from collections import Counter
 
+from gateway.base.patterns import any_case
 from gateway.memory.learning.entailment import content
 from gateway.memory.learning.plain import FILLERS
 
 GIST = "In its own words:"
 _NUMBERS = ("one", "two", "three", "four", "five")
-_ASKS = re.compile(
+_ASKS = any_case(
     rf"\W*(?:(?:{FILLERS}|(?:can|could|would|will) you|i need you to)\W+)*(?:summari[sz]e|sum up|tl;?dr|"
     r"(?:give|write|make)(?: me)? an? (?:(?:short|brief|quick|one[- ]sentence) )*summary of|what is the gist of)"
     r"(?: (?:this|these|the|following|for me|it|below|text|email|mail|message|paragraph|article|note|briefly|please|"
     rf"shortly|in (?:just |only )?(?P<number>\d|{'|'.join(_NUMBERS)}|a) sentences?))*\s*[:\n]\s*(?P<text>.+)",
-    re.I | re.S,
+    re.S,
 )
 # Not behind "Mr." and "J."
 _END = re.compile(r"(?<=[.!?…])(?<!\bMr\.)(?<!\bMrs\.)(?<!\bMs\.)(?<!\bDr\.)(?<!\bSt\.)(?<!\b\w\.)\s+")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from gateway.base.patterns import any_case
 from gateway.memory.learning.entailment import content
 from gateway.memory.learning.statements import UPPER
 from gateway.memory.learning.values import MONTH
@@ -11,53 +12,46 @@ from gateway.memory.learning.values import MONTH
 # By the question's words.
 _KINDS = (
     (
-        re.compile(r"\bwhere\b|(?<!\w)đâu(?!\w)", re.I),
-        re.compile(
+        any_case(r"\bwhere\b|(?<!\w)đâu(?!\w)"),
+        any_case(
             r"\b(?:in|at|near|from|to|on|under|behind|beside|next to|above|opposite|"
-            r"ở|tại|từ|dưới|cạnh)\b(?! ?[0-9])",
-            re.I,
+            r"ở|tại|từ|dưới|cạnh)\b(?! ?[0-9])"
         ),
     ),
     (
-        re.compile(
-            r"\bwhen\b|\bwhat (?:time|day|date)\b|(?<!\w)(?:khi nào|bao giờ|ngày nào|mấy giờ)(?!\w)", re.I
-        ),
-        re.compile(
+        any_case(r"\bwhen\b|\bwhat (?:time|day|date)\b|(?<!\w)(?:khi nào|bao giờ|ngày nào|mấy giờ)(?!\w)"),
+        any_case(
             rf"\b(?:at|by|on|from|since|until|lúc|ngày|vào|năm) (?:the )?[0-9]|[0-9](?:[:/h]| ?[ap]m\b)|"
             r"\bthe [0-9]{1,2}(?:st|nd|rd|th)\b|\bin (?:(?:19|20)[0-9]{2}\b|[0-9]+ (?:min|hour|day|week|month|year))|"
             rf"[0-9](?:st|nd|rd|th)?(?: of)? {MONTH}|{MONTH} [0-9]|"
-            r"\b(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b|\b(?:thứ|chủ nhật|morning|evening|noon)\b",
-            re.I,
+            r"\b(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b|\b(?:thứ|chủ nhật|morning|evening|noon)\b"
         ),
     ),
     (
-        re.compile(r"\bhow (?:old|many|much|long|tall)\b|(?<!\w)(?:bao nhiêu|mấy)(?!\w)", re.I),
-        re.compile(
+        any_case(r"\bhow (?:old|many|much|long|tall)\b|(?<!\w)(?:bao nhiêu|mấy)(?!\w)"),
+        any_case(
             r"[0-9](?![0-9]*(?:st|nd|rd|th)\b)|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|twins?|"
-            r"một|hai|ba|bốn|năm|sáu|bảy|tám|chín|mười)\b",
-            re.I,
+            r"một|hai|ba|bốn|năm|sáu|bảy|tám|chín|mười)\b"
         ),
     ),
-    (re.compile(r"\b(?:my|our) (?:\w+ )*number(?: again)?\W*$", re.I), re.compile(r"[0-9]")),
+    (any_case(r"\b(?:my|our) (?:\w+ )*number(?: again)?\W*$"), re.compile(r"[0-9]")),
     (
-        re.compile(r"\bwhat colou?r\b|(?<!\w)màu (?:gì|nào)(?!\w)", re.I),
-        re.compile(
+        any_case(r"\bwhat colou?r\b|(?<!\w)màu (?:gì|nào)(?!\w)"),
+        any_case(
             r"\b(?:black|white|red|green|blue|yellow|orange|purple|violet|pink|brown|gr[ae]y|beige|turquoise|silver|gold|"
-            r"đỏ|xanh|vàng|trắng|đen|tím|hồng|nâu|xám|cam)\b",
-            re.I,
+            r"đỏ|xanh|vàng|trắng|đen|tím|hồng|nâu|xám|cam)\b"
         ),
     ),
     (
-        re.compile(r"\bhow long\b|(?<!\w)bao lâu(?!\w)", re.I),
-        re.compile(
-            r"\b(?:seconds?|minutes?|mins?|hours?|days?|weeks?|months?|years?|giờ|phút|ngày|tuần|tháng|năm)\b",
-            re.I,
+        any_case(r"\bhow long\b|(?<!\w)bao lâu(?!\w)"),
+        any_case(
+            r"\b(?:seconds?|minutes?|mins?|hours?|days?|weeks?|months?|years?|giờ|phút|ngày|tuần|tháng|năm)\b"
         ),
     ),
     (
-        re.compile(r"\bwho(?:['’]?s)?\b|(?<!\w)ai(?!\w)", re.I),
+        any_case(r"\bwho(?:['’]?s)?\b|(?<!\w)ai(?!\w)"),
         # A capital that begins no sentence.
-        re.compile(rf"\b(?:called|named?|tên)\b|(?-i:(?<=[\w,(] )[{UPPER}]\w)", re.I),
+        any_case(rf"\b(?:called|named?|tên)\b|(?-i:(?<=[\w,(] )[{UPPER}]\w)"),
     ),
 )
 _KINDS_OF = tuple(

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 
+from gateway.base.patterns import any_case
 from gateway.base.redact import MARK
 from gateway.memory.answers.questions import in_vietnamese
 from gateway.memory.learning.plain import FILLERS, plain_clauses
@@ -31,14 +32,13 @@ ABILITIES = (
     "questions about the wiki and your projects on this machine. For the rest I am a small model: I chat, and I am "
     "often wrong."
 )
-_ASKS_ABILITIES = re.compile(
+_ASKS_ABILITIES = any_case(
     rf"\W*(?:(?:{FILLERS})\W+)*(?:what (?:(?:all|else) )?(?:can|do) (?:you|u)(?: (?:actually|really|even))? "
     r"(?:do|help(?: me)?(?: with)?|offer)|what are (?:you|your) (?:for|good (?:at|for)|able to do|capable of|abilities|"
     r"skills|features)|how (?:can|do) (?:you|u) help(?: me)?|what (?:things )?(?:are you|you are|you['’]re) able to do|"
     r"(?:do|can|will) (?:you|u) (?:actually |really )?(?:remember|keep) (?:things|stuff|"
     r"what i (?:say|tell you|told you)|our chats?|anything)|do (?:you|u) have (?:an? )?memory)"
-    r"(?: for me| here| exactly| anyway)?\W*",
-    re.I,
+    r"(?: for me| here| exactly| anyway)?\W*"
 )
 _LANGUAGE = (
     r"(?:arabic|bengali|bulgarian|cantonese|catalan|chinese|croatian|czech|danish|dutch|english|finnish|french|german|"
@@ -46,16 +46,15 @@ _LANGUAGE = (
     r"persian|polish|portuguese|romanian|russian|serbian|slovak|spanish|swahili|swedish|tagalog|tamil|thai|turkish|"
     r"ukrainian|urdu|vietnamese|welsh)"
 )
-_TRANSLATES = re.compile(
+_TRANSLATES = any_case(
     rf"\W*(?:(?:{FILLERS}|(?:can|could|would) you)\W+)*(?:translate\b.*\b(?:in)?to {_LANGUAGE}\b.*|"
     rf"how (?:do|would|can|to|is|are) .*\bin {_LANGUAGE}|what(?:['’]?s| is| are| does) .*\bin {_LANGUAGE}|"
     rf"(?:say|write|reply|answer|speak|talk) .*\bin {_LANGUAGE}|(?:do you )?speak {_LANGUAGE})"
     r"(?: (?:please|now|too|again|instead|from now on))*\W*",
-    re.I | re.S,
+    re.S,
 )
-_ANOTHER = re.compile(
-    rf"\W*(?:(?:{FILLERS}|or|what about|how about)\W+)*(?:(?:in|into|to) )?{_LANGUAGE}(?: (?:please|too|then))*\W*",
-    re.I,
+_ANOTHER = any_case(
+    rf"\W*(?:(?:{FILLERS}|or|what about|how about)\W+)*(?:(?:in|into|to) )?{_LANGUAGE}(?: (?:please|too|then))*\W*"
 )
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
+from gateway.base.patterns import any_case
 from gateway.base.stems import stem
 from gateway.memory.answers.kinds import of_kind, with_kinds
 from gateway.memory.learning.entailment import content
@@ -21,69 +22,60 @@ from gateway.store.stop_words import VIETNAMESE
 
 LONGEST = 120  # characters of a question: a longer one says more than that
 _MOST = 3  # facts that one question means; of more, it means none in particular
-LEAD = re.compile(
+LEAD = any_case(
     rf"\W*(?:(?:{FILLERS})\W+)*"
     r"(?:(?:do|can|could) (?:you|u) (?:still |even |also )?(?:remember|recall|know|tell me|remind me)(?: of)?|"
     r"(?:any (?:idea|chance you (?:know|remember))|you (?:still )?(?:know|remember))|"
     r"(?:please )?(?:tell|remind) me(?: again)?(?: of)?|"
-    r"(?:bạn )?(?:còn )?(?:có )?(?:nhớ|biết)|nhắc lại(?: (?:giúp|cho))?)?\W*",
-    re.I,
+    r"(?:bạn )?(?:còn )?(?:có )?(?:nhớ|biết)|nhắc lại(?: (?:giúp|cho))?)?\W*"
 )
 _I = r"\b(?:i|my|me|our|we)\b"
 _ME_VI = rf"(?<!\w){SUBJECT_VI}(?!\w)"
 _YOU_VI = r"bạn(?! (?:gái|trai|thân|cùng|học|đời)\b)"
 # Vietnamese words of questions that ask nothing: "mấy năm nay", "ai cũng vui", "không có gì".
-_INDEFINITE_VI = re.compile(
+_INDEFINITE_VI = any_case(
     r"(?<!\w)(?:mấy (?:năm|tháng|tuần|ngày|hôm|bữa) (?:nay|rồi|qua|trước|liền)|(?:ai|gì|đâu|nào) cũng|"
-    r"(?:không|chẳng|chả|ko)(?: \w+){0,3} (?:gì|ai|đâu|nào)(?: (?:cả|hết|đâu|luôn|nữa))*\W*$)(?!\w)",
-    re.I,
+    r"(?:không|chẳng|chả|ko)(?: \w+){0,3} (?:gì|ai|đâu|nào)(?: (?:cả|hết|đâu|luôn|nữa))*\W*$)(?!\w)"
 )
-_ABOUT_ME = re.compile(
+_ABOUT_ME = any_case(
     r"(?:(?:what|which things|anything|everything)?(?: else)? ?(?:do|did|have|can)? ?(?:you|u)? ?"
     r"(?:know|remember|learn(?:ed|t)?|noted|stored) (?:so far )?about me|"
     r"(?:what|everything)(?: (?:have|did))? i(?:['’]ve)? (?:told|tell) you(?: so far)?(?: about (?:me|myself))?|"
     rf"(?:bạn )?(?:đã |đang )?(?:biết|nhớ)(?: được)?(?: những)? ?gì về {SUBJECT_VI}|"
-    rf"{SUBJECT_VI} (?:đã )?(?:nói|kể)(?: với| cho)?(?: bạn)?(?: những)? gì)(?: so far| yet| now|rồi)?\W*",
-    re.I,
+    rf"{SUBJECT_VI} (?:đã )?(?:nói|kể)(?: với| cho)?(?: bạn)?(?: những)? gì)(?: so far| yet| now|rồi)?\W*"
 )
-_OWN = re.compile(
+_OWN = any_case(
     # "Tabs or spaces, what do I prefer?"
     r"(?:[\w' -]{3,30}, )?(?:who|what|when|where|which|how (?:old|many|much|long|tall))(?:['’]?s)?\b"
     rf"(?=.*{_I})|"
-    rf"(?=.*{_ME_VI}).*(?<!\w)(?:gì|đâu|ai|nào|mấy|bao nhiêu|bao giờ|tên(?=\W*$|.*\?))(?!\w)",
-    re.I,
+    rf"(?=.*{_ME_VI}).*(?<!\w)(?:gì|đâu|ai|nào|mấy|bao nhiêu|bao giờ|tên(?=\W*$|.*\?))(?!\w)"
 )
 # They are answered by facts alone: of what else was said, the words do not tell.
-_WHETHER = re.compile(
-    rf"(?:do|does|am|is|are|have|was) {_I}|{_ME_VI} (?:có|bị|đã) .+ (?:không|ko|chưa)\b", re.I
-)
-_MINE = re.compile(r"(?:my|our)\b|tên " + _ME_VI, re.I)  # behind "do you remember"
-_AND_WHAT_I_SAID = re.compile(
+_WHETHER = any_case(rf"(?:do|does|am|is|are|have|was) {_I}|{_ME_VI} (?:có|bị|đã) .+ (?:không|ko|chưa)\b")
+_MINE = any_case(r"(?:my|our)\b|tên " + _ME_VI)  # behind "do you remember"
+_AND_WHAT_I_SAID = any_case(
     r"\b(?:did|have) i (?:(?:ever|already) )?(?:sa(?:y|id)|tell you|told you|mention(?:ed)?)(?: about|(?: that)? i)?\b|"
-    r"\bi (?:said|told you|mentioned)(?: (?:that )?i)?\b",
-    re.I,
+    r"\bi (?:said|told you|mentioned)(?: (?:that )?i)?\b"
 )
 # Advice, plans and knowledge of the world.
-OTHERWISE = re.compile(
+OTHERWISE = any_case(
     r"\b(?:should|shall|could|can|would|will|might|may|must|if|because|recommend|suggest|think|mean|tomorrow|"
     r"we know|(?<!like )(?<!love )(?<!enjoy )doing|going|happen\w*|wrong|right|better|"
     r"best(?! (?:man|friend|mate)\b)|good|you|your|nên|nếu|khi|"
-    rf"{_YOU_VI})\b",
-    re.I,
+    rf"{_YOU_VI})\b"
 )
-ASKED = re.compile(
+ASKED = any_case(
     r"['’]s\b|\b(?:what (?:time|day|date)|how (?:much|many|long|tall)|"
     r"(?:who|what|when|where|how)s?|which|again|exactly|called|named?|names|"
     r"remember|recall|know|tell|remind|still|got|get|doing|any|anything|something|"
     r"(?:cái )?gì|đâu|ai|nào|mấy|bao|nhiêu|giờ|nhớ|biết|còn|thế|vậy|nhỉ|ấy|"
-    rf"rồi|hả|nha|đang|nhà(?= {_ME_VI})|{_YOU_VI}|(?:không|ko|chưa)(?=\W*$))\b",
-    re.I,
+    rf"rồi|hả|nha|đang|nhà(?= {_ME_VI})|{_YOU_VI}|(?:không|ko|chưa)(?=\W*$))\b"
 )
-_NAME = re.compile(r"\b(?:names?|tên|who am i|tôi là ai|mình là ai)\b", re.I)
+_NAME = any_case(r"\b(?:names?|tên|who am i|tôi là ai|mình là ai)\b")
 # A name that no fact has is told by one of these words.
-_CALLED = re.compile(r"\b(?:called|named?|names|tên)\b|['’]s name", re.I)
-_WHICH_ONE = re.compile(
-    r"\b(?:what|which) (?:kinds? of |types? of )?(\w+) (?:have|had|do|did|am|was|are|were)\b", re.I
+_CALLED = any_case(r"\b(?:called|named?|names|tên)\b|['’]s name")
+_WHICH_ONE = any_case(
+    r"\b(?:what|which) (?:kinds? of |types? of )?(\w+) (?:have|had|do|did|am|was|are|were)\b"
 )
 # "I read a long book" does not say which, "a book about bees" does.
 _SOME = frozenset("a an any many another some other several few more new this that these those".split())  # noqa: SIM905
@@ -92,25 +84,24 @@ _SAYS_LITTLE = content("my old new own first last current other")  # "my old car
 _OF_NAMED = content("read watch learn study drive speak")
 _NAME_NEXT = re.compile(rf"\s+(?:(?:an?|the|my)\s+)?(?:[a-z]+\s+)?[{UPPER}0-9“\"]")
 _ADDS = re.compile(r"(?:\w+ ){0,2}[\w-]*[0-9][\w-]*")  # "…, spot 27"
-_HOW_OLD = re.compile(r"\bhow old\b", re.I)
+_HOW_OLD = any_case(r"\bhow old\b")
 # Questions in plainer words.
 _PLAINER = (
-    (re.compile(r"\bdo (?:i|we) do for (?:a living|work|money)\b", re.I), "is my job"),
+    (any_case(r"\bdo (?:i|we) do for (?:a living|work|money)\b"), "is my job"),
     (
-        re.compile(r"\bwhere (?:am i|are we|do (?:i|we) come)(?: originally)? from\b", re.I),
+        any_case(r"\bwhere (?:am i|are we|do (?:i|we) come)(?: originally)? from\b"),
         "what is my hometown",
     ),
-    (re.compile(rf"(?<!\w)nhà (?={SUBJECT_VI} ở đâu)", re.I), "sống "),
+    (any_case(rf"(?<!\w)nhà (?={SUBJECT_VI} ở đâu)"), "sống "),
     (
-        re.compile(rf"^(?:(?:bây giờ|hiện (?:tại|nay|giờ)|giờ) )?({SUBJECT_VI}) (?:đang )?ở đâu", re.I),
+        any_case(rf"^(?:(?:bây giờ|hiện (?:tại|nay|giờ)|giờ) )?({SUBJECT_VI}) (?:đang )?ở đâu"),
         r"\1 sống ở đâu",
     ),
-    (re.compile(r"\b(?:these days|at the moment|right now|currently)\b", re.I), " "),
+    (any_case(r"\b(?:these days|at the moment|right now|currently)\b"), " "),
     (
-        re.compile(
+        any_case(
             r",? (?:(?:do|can|could) (?:you|u) (?:still )?(?:remember|recall|know|tell me)|"
-            r"(?:bạn|em) (?:(?:còn|có) )*(?:nhớ|biết)(?: không| ko)?)\W*$",
-            re.I,
+            r"(?:bạn|em) (?:(?:còn|có) )*(?:nhớ|biết)(?: không| ko)?)\W*$"
         ),
         "",
     ),
@@ -152,18 +143,15 @@ _WORDS_FOR = {
 }
 # The owner of a thing or relation of a person, up to the verb: "the user's sister Fiona", "con mèo của mình".
 _KIN_VI = r"(?! ?(?:gái|trai|chó|mèo)\b)"
-_THEIRS = re.compile(
+_THEIRS = any_case(
     r"(?:the user['’]s|their|my|our) (?:[\w-]+ ){0,3}?[\w-]+"
     r"(?=['’]s\b| (?:is|are|was|has|lives?|works?|called|\w+s)\b| (?-i:[A-Z])|\W*$)|"
-    rf"(?!người dùng\b|{SUBJECT_VI}\b{_KIN_VI})(?:\w+ ){{1,3}}?(?:của )?(?:người dùng|{SUBJECT_VI})\b{_KIN_VI}",
-    re.I,
+    rf"(?!người dùng\b|{SUBJECT_VI}\b{_KIN_VI})(?:\w+ ){{1,3}}?(?:của )?(?:người dùng|{SUBJECT_VI})\b{_KIN_VI}"
 )
-_BEFORE = re.compile(
-    rf"^\W*(?:(?:{FILLERS}|but|because|since|also|mà|và|thì|nhưng|năm nay|hiện|bây giờ)\W+)*", re.I
-)
-_I_AM = re.compile(rf"(?:i|we|i['’]?m|i['’]ve|we['’]re|we['’]ve|{SUBJECT_VI}{_KIN_VI})\b", re.I)
-_WITHOUT_SUBJECT = re.compile(
-    r"(?:\w+ing|work|live|study|play|drive|take|have|love|like|hate|use|sống|làm|học|thích|ở|đi|dùng)\b", re.I
+_BEFORE = any_case(rf"^\W*(?:(?:{FILLERS}|but|because|since|also|mà|và|thì|nhưng|năm nay|hiện|bây giờ)\W+)*")
+_I_AM = any_case(rf"(?:i|we|i['’]?m|i['’]ve|we['’]re|we['’]ve|{SUBJECT_VI}{_KIN_VI})\b")
+_WITHOUT_SUBJECT = any_case(
+    r"(?:\w+ing|work|live|study|play|drive|take|have|love|like|hate|use|sống|làm|học|thích|ở|đi|dùng)\b"
 )
 OPENINGS = ("You told me", "Bạn đã nói")
 _YOU = (
@@ -172,7 +160,7 @@ _YOU = (
     ("The user has ", "you have "),
     ("Người dùng ", "bạn "),
 )
-_JOINED = re.compile(r"^(?:and|but|so|because|và|nhưng|vì)\s+", re.I)
+_JOINED = any_case(r"^(?:and|but|so|because|và|nhưng|vì)\s+")
 
 
 class OwnQuestion(Struct, frozen=True):

@@ -12,6 +12,7 @@ from datetime import date
 
 from msgspec import Struct
 
+from gateway.base.patterns import any_case
 from gateway.base.redact import MARK
 from gateway.memory.answers import questions
 from gateway.memory.answers.kinds import asks_kind, of_kind
@@ -27,126 +28,110 @@ MOST_QUOTES = 3
 _SHORT = 10  # words of a message that only goes on with the one before
 _SAYS_ONE = 14  # words of a message that says one thing
 _MENTIONS = (
-    re.compile(
+    any_case(
         r"(?:(?:(?:what|which things|anything|everything|something)(?: else| all)? )?(?:did|have|had) (?:i|we)|"
         r"(?:what|which things|anything|everything)(?: else| all)? (?:i|we)(?:['’]ve| have)?) "
         r"(?:(?:ever|already|just) )*"
         r"(?:(?:sa(?:y|id)|tell you|told you|talk(?:ed)?|wr[io]te) (?:to you )?"
         r"(?:anything |something |earlier |before )*(?:about|regarding)|mention(?:ed)?(?: anything about)?) "
-        r"(?P<what>.+)",
-        re.I,
+        r"(?P<what>.+)"
     ),
-    re.compile(r"what do (?:you|u) (?:know|remember) about (?P<what>(?:my|our) .+)", re.I),
-    re.compile(
+    any_case(r"what do (?:you|u) (?:know|remember) about (?P<what>(?:my|our) .+)"),
+    any_case(
         rf"(?:(?:hồi nãy|lúc nãy|hôm trước|trước đó) )?{SUBJECT_VI} (?:(?:đã|có|từng) )*(?:nói|kể|nhắc)"
-        r"(?: (?:với|cho) bạn)?(?: (?:những|điều))* gì (?:về|đến|tới) (?P<what>.+)",
-        re.I,
+        r"(?: (?:với|cho) bạn)?(?: (?:những|điều))* gì (?:về|đến|tới) (?P<what>.+)"
     ),
 )
 # "What did my husband say?"
 _WORDS_OF = (
-    re.compile(
+    any_case(
         r"what (?:did|does|do|has|have|was|is|were|are) "
         r"(?P<who>(?!(?:i|we|you|u|he|she|they|it|people|one|this|that)\b)"
         r"[\w'’.]+(?: [\w'’.]+){0,2}?) (?:always |keep |just |even )?(?:say|said|saying|tell (?:me|us)|told (?:me|us))"
-        r"(?: (?:about|regarding) (?P<what>.+)| (?:to (?:me|us)|every \w+|all the time|again))?",
-        re.I,
+        r"(?: (?:about|regarding) (?P<what>.+)| (?:to (?:me|us)|every \w+|all the time|again))?"
     ),
-    re.compile(
+    any_case(
         rf"(?P<who>(?!(?:bạn|{SUBJECT_VI}|ai|người ta|nó|họ) )\w+(?: \w+){{0,2}}?)(?: {SUBJECT_VI})?"
-        r"(?: đã| có| hay| mới)? (?:nói|bảo|dặn)(?: với \w+)?(?: là| những)? gì(?: về (?P<what>.+))?",
-        re.I,
+        r"(?: đã| có| hay| mới)? (?:nói|bảo|dặn)(?: với \w+)?(?: là| những)? gì(?: về (?P<what>.+))?"
     ),
 )
 # "What does Josh study?"
-_DOES = re.compile(
-    rf"what (?:does|did) (?:(?:my|our) \w+|(?-i:[{UPPER}])[\w'’]+) (?!do\b|mean|stand|think|want|need|look)\w+(?: .+)?",
-    re.I,
+_DOES = any_case(
+    rf"what (?:does|did) (?:(?:my|our) \w+|(?-i:[{UPPER}])[\w'’]+) (?!do\b|mean|stand|think|want|need|look)\w+(?: .+)?"
 )
-_MINE = re.compile(r"(?:my|our)\b", re.I)
-_TRAILING = re.compile(
+_MINE = any_case(r"(?:my|our)\b")
+_TRAILING = any_case(
     r"(?:[\s,]+(?:earlier|before|again|so far|yet|today|yesterday|please|pls|không|ko|chưa|rồi|vậy|thế|nhỉ|nữa|"
-    r"ấy))+\W*$|\W+$",
-    re.I,
+    r"ấy))+\W*$|\W+$"
 )
-_WH = re.compile(
+_WH = any_case(
     r"(?:and |so |but )?(?:(?:when|where|who|how (?:old|many|much|long|tall|big|far|heavy)|what (?:time|day|date))"
-    r"(?:['’]?(?:s|re))?\b|what(?:['’]?s| is| was| are) (?:the|our|my) )",
-    re.I,
+    r"(?:['’]?(?:s|re))?\b|what(?:['’]?s| is| was| are) (?:the|our|my) )"
 )
-_WH_VI = re.compile(
+_WH_VI = any_case(
     r"(?<!\w)(?:khi nào|bao giờ|mấy giờ|bao nhiêu|bao lâu|mấy|(?:ở )?đâu|ai|tên (?:là )?gì|làm (?:nghề )?gì|\w+ nào|"
-    rf"của {SUBJECT_VI} là gì)(?!\w)",
-    re.I,
+    rf"của {SUBJECT_VI} là gì)(?!\w)"
 )
 # "Which book are we reading?": the message may name the book without the word.
-_WHICH = re.compile(
+_WHICH = any_case(
     r"(?:and |so )?(?:what|which) (\w+) (?=(?:am|are|is|was|were|will|do|did|does|have|has|had)\b)|"
     r"^(?:and |so )?which (?!(?:am|is|are|was|were|of|one|way|means?|reminds?|i|we)\b)(\w+) (?=\w+ )|"
-    r"(?<!\w)(\w+) nào(?!\w)",
-    re.I,
+    r"(?<!\w)(\w+) nào(?!\w)"
 )
-_WHICH_WAS_IT = re.compile(r"(?:and |so )?(?:what|which) \w+ was (?:it|that)", re.I)
+_WHICH_WAS_IT = any_case(r"(?:and |so )?(?:what|which) \w+ was (?:it|that)")
 # Being there is said without these: "the runner is under my desk".
-_STANDS = re.compile(r"(?<=^where )((?:do|does|did|is|are) .+?) (?:stand|sit|lie|hang|located|kept)$", re.I)
+_STANDS = any_case(r"(?<=^where )((?:do|does|did|is|are) .+?) (?:stand|sit|lie|hang|located|kept)$")
 # No sign of another kind of question.
-_PLAIN = re.compile(r"\b(?:will|going to|gonna|sẽ|khi(?= nào))\b", re.I)
+_PLAIN = any_case(r"\b(?:will|going to|gonna|sẽ|khi(?= nào))\b")
 # Implied subjects of questions of this kind.
 _OF_KIND = content(
     "appointment time day date hour number place color giờ ngày hôm lúc số cái chiếc tấm người con màu"
 )
 # "When does my flight leave?" asks for the time of the flight.
-_HAPPENS = re.compile(r"(?<!\bi )(?<!\bwe )(?:leave|depart|start|begin|happen|take place)\W*$", re.I)
+_HAPPENS = any_case(r"(?<!\bi )(?<!\bwe )(?:leave|depart|start|begin|happen|take place)\W*$")
 # What is planned comes, and is due.
-_SCHEDULED = re.compile(
-    r"\b(?:booked|scheduled|planned|set for|moved|shifted|due|deadline|comes?|coming|arriv\w+|deliver\w*|only do)\b",
-    re.I,
+_SCHEDULED = any_case(
+    r"\b(?:booked|scheduled|planned|set for|moved|shifted|due|deadline|comes?|coming|arriv\w+|deliver\w*|only do)\b"
 )
 _COMES = content("come due arrive planned scheduled booked")
 # Said in any such question.
 _EMPTY = content("name called old now today tên tuổi nghề")
-_ASKS_NAME = re.compile(r"\b(?:called|named?|names)\b|(?<!\w)tên (?:là )?gì", re.I)
-_NAMED = re.compile(rf"\b(?:called|named?|names|tên)\b|['’]s name\b|(?<!\w)là (?-i:[{UPPER}])", re.I)
+_ASKS_NAME = any_case(r"\b(?:called|named?|names)\b|(?<!\w)tên (?:là )?gì")
+_NAMED = any_case(rf"\b(?:called|named?|names|tên)\b|['’]s name\b|(?<!\w)là (?-i:[{UPPER}])")
 # Something that both have in mind.
-_DEFINITE = re.compile(
-    rf"\b(?:they|he|she|it|we|i|my|our|the|his|her|their|this|that|{SUBJECT_VI})\b|['’]s\b", re.I
-)
+_DEFINITE = any_case(rf"\b(?:they|he|she|it|we|i|my|our|the|his|her|their|this|that|{SUBJECT_VI})\b|['’]s\b")
 _BEFORE_NAME = re.compile(rf"(\w+)(?: của)?(?: (?i:{SUBJECT_VI}))?[,:]? \(?(?=([{UPPER}]\w+))")
-_ASKS_AGE = re.compile(r"\bhow old\b|(?<!\w)tuổi(?!\w)", re.I)
-_WHAT_IS_THE = re.compile(r"\W*(?:(?:and|so|but|ok)\W+)?what(?:['’]?s| is| was) ", re.I)
-_THE_ONE = re.compile(r"\b(?:the|our|my) (\w+)\b|\b(\w+)(?:['’]s|:| (?:is|was)\b)", re.I)
+_ASKS_AGE = any_case(r"\bhow old\b|(?<!\w)tuổi(?!\w)")
+_WHAT_IS_THE = any_case(r"\W*(?:(?:and|so|but|ok)\W+)?what(?:['’]?s| is| was) ")
+_THE_ONE = any_case(r"\b(?:the|our|my) (\w+)\b|\b(\w+)(?:['’]s|:| (?:is|was)\b)")
 _NAME = re.compile(rf"(?<=\w )[{UPPER}]\w")
-_AGED = re.compile(
+_AGED = any_case(
     r"\b[0-9]{1,3} ?(?:tuổi|years?|yrs?|y/?o|months?|weeks?)\b|"
-    r"(?:\b(?:is|am|are|turn(?:s|ed|ing)?|aged?|im|theyre|hes|shes)|['’](?:m|s|re)) (?:\w+ )?[0-9]{1,3}\b(?!:)",
-    re.I,
+    r"(?:\b(?:is|am|are|turn(?:s|ed|ing)?|aged?|im|theyre|hes|shes)|['’](?:m|s|re)) (?:\w+ )?[0-9]{1,3}\b(?!:)"
 )
-_WHEN = re.compile(r"(?:when|what (?:time|day|date))(?:['’]?s| is| are) ", re.I)
+_WHEN = any_case(r"(?:when|what (?:time|day|date))(?:['’]?s| is| are) ")
 # A name or a number may be the thing that is asked for.
 _PARTICULAR = re.compile(rf"[0-9“\"]|(?<=[\w,(] )[{UPPER}]\w")
-_WHO_IS = re.compile(r"(?:who(?:['’]?s| is| was)) (?P<who>\w+)|(?P<vi>\w+) là ai", re.I)
+_WHO_IS = any_case(r"(?:who(?:['’]?s| is| was)) (?P<who>\w+)|(?P<vi>\w+) là ai")
 # "She is called Agnieszka" says who she is with the message before.
-_POINTS_BACK = re.compile(r"\W*(?:(?:and|oh|ok|so|btw)\W+)?(?:she|he|they)\b", re.I)
-_ASKS = re.compile(
+_POINTS_BACK = any_case(r"\W*(?:(?:and|oh|ok|so|btw)\W+)?(?:she|he|they)\b")
+_ASKS = any_case(
     r"^\W*(?:(?:hi|hey|hello|ok|so|and|also)\W+)*(?:what|which|who|whose|where|when|why|how|can|could|do|does|did|is|are|"
     r"should|would|will|any)\b|\?\W*$|\bwonder\w* (?:if|whether|what|who|how|when|where|why)\b|"
-    r"(?<!\w)(?:gì|sao|mấy giờ|bao nhiêu|bao giờ|khi nào|ai|nào|không|ko|chưa|nhỉ)\W*$",
-    re.I,
+    r"(?<!\w)(?:gì|sao|mấy giờ|bao nhiêu|bao giờ|khi nào|ai|nào|không|ko|chưa|nhỉ)\W*$"
 )
-_GOES_ON_SAYING = re.compile(
-    rf"\W*(?:(?:and|but|then|so|mà|rồi)\W+)?(?:he|she|they|nó|ổng|bả|họ)\b(?=.*(?:{REPORTED.pattern}))", re.I
+_GOES_ON_SAYING = any_case(
+    rf"\W*(?:(?:and|but|then|so|mà|rồi)\W+)?(?:he|she|they|nó|ổng|bả|họ)\b(?=.*(?:{REPORTED.pattern}))"
 )
-_ON = re.compile(
+_ON = any_case(
     r"\W*(?:it['’]?s?|its|they(?:['’]?re)?|he['’]?s?|she['’]?s?|that['’]?s?|this|the first(?: one)?|on|at|from|around|"
-    r"about|in|by|ngày|lúc|vào|nó|tầm|khoảng|ở|từ|hôm|[0-9]\S*)(?!\w)",
-    re.I,
+    r"about|in|by|ngày|lúc|vào|nó|tầm|khoảng|ở|từ|hôm|[0-9]\S*)(?!\w)"
 )
 # "Hm no, they moved it to the 8th" is about what was said right before.
-_REJECTS = re.compile(
-    r"\W*(?:(?:hm+|oh|ah|ok|well|sorry|um+|à|ờ|ừ)\W+)*(?:no|nope|nah|actually|not|không|đổi|dời)\b|\b(?:it|that|nó)\b",
-    re.I,
+_REJECTS = any_case(
+    r"\W*(?:(?:hm+|oh|ah|ok|well|sorry|um+|à|ờ|ừ)\W+)*(?:no|nope|nah|actually|not|không|đổi|dời)\b|\b(?:it|that|nó)\b"
 )
-_AGREES = re.compile(r"\W*(?:ok(?:ay)?|yeah|yes|right|fine|lets|let['’]s|ừ|ok|thôi|vậy|chốt)\b", re.I)
+_AGREES = any_case(r"\W*(?:ok(?:ay)?|yeah|yes|right|fine|lets|let['’]s|ừ|ok|thôi|vậy|chốt)\b")
 _SOMEBODY = rf"(?:{ONE}|{OF_SEVERAL}|{PERSON}|{PEOPLE})".replace("?P<who>", "?:")
 _SOMEBODY_VI = rf"(?:{ONE_VI}|{OF_SEVERAL_VI}|{PERSON_VI})".replace("?P<who>", "?:")
 # What a list has, and what nobody says of themselves.
@@ -155,7 +140,7 @@ _NO_THING = (
     r"right|question|message|option|problem|point|case|thing)"
 )
 # Only what its writer has said can answer it.
-_OWN = re.compile(
+_OWN = any_case(
     r"(?:what(?:['’]?s| is| was) my name|who am i|what am i called|how old am i|where do (?:i|we) (?:live|work)|"
     r"when(?:['’]?s| is) my birthday|"
     rf"(?:what|who|where|how old|when)(?:['’]?s| is| are| was) (?:my|our) (?:\w+ )?{_SOMEBODY}(?:['’]?s)?"
@@ -165,17 +150,15 @@ _OWN = re.compile(
     r"am i (?:allergic|married|vegetarian|vegan)\b.*|"
     rf"{SUBJECT_VI} (?:tên (?:là )?gì|là ai|bao nhiêu tuổi|(?:sống|ở|làm việc) (?:ở )?đâu)|"
     rf"{_SOMEBODY_VI} (?:của )?{SUBJECT_VI} (?:tên (?:là )?gì|bao nhiêu tuổi|làm (?:nghề )?gì)|"
-    rf"{SUBJECT_VI} có (?:nuôi )?{_SOMEBODY_VI} (?:không|ko))\W*",
-    re.I,
+    rf"{SUBJECT_VI} có (?:nuôi )?{_SOMEBODY_VI} (?:không|ko))\W*"
 )
-_ABOUT_WRITER = re.compile(rf"\b(?:am|do) (?:i|we)\b(?! have)|^\W*{SUBJECT_VI}\b", re.I)
-_OF_OTHERS = re.compile(rf"\b(?:my|our) (?:\w+ )?{_SOMEBODY}\b|{_SOMEBODY_VI} (?:của )?{SUBJECT_VI}\b", re.I)
-_WRITER = re.compile(rf"\b(?:i|i['’]m|i['’]ve|im|we)\b|(?:^|[,.] ?){SUBJECT_VI}\b", re.I)
-_HAS = re.compile(r"\bdo (?:i|we) have\b", re.I)
-_NOT_HAD = re.compile(
+_ABOUT_WRITER = any_case(rf"\b(?:am|do) (?:i|we)\b(?! have)|^\W*{SUBJECT_VI}\b")
+_OF_OTHERS = any_case(rf"\b(?:my|our) (?:\w+ )?{_SOMEBODY}\b|{_SOMEBODY_VI} (?:của )?{SUBJECT_VI}\b")
+_WRITER = any_case(rf"\b(?:i|i['’]m|i['’]ve|im|we)\b|(?:^|[,.] ?){SUBJECT_VI}\b")
+_HAS = any_case(r"\bdo (?:i|we) have\b")
+_NOT_HAD = any_case(
     r"\b(?:wish|want|would|wanna|might|plan|planning|think(?:ing)? (?:about|of)|look(?:ing)? (?:for|at)|going to|gonna|"
-    r"need|used to|sold|lost|died)\b|['’]d like\b",
-    re.I,
+    r"need|used to|sold|lost|died)\b|['’]d like\b"
 )
 _NOTHING = (
     "I do not find that in what you have told me.",

@@ -9,10 +9,11 @@ from typing import Literal
 
 from msgspec import Struct
 
+from gateway.base.patterns import LatePattern, any_case
 from gateway.base.stems import stem
 from gateway.memory.learning.entailment import content
 from gateway.memory.learning.plain import FILLERS, plain_clauses
-from gateway.memory.learning.statements import NEGATION, WORD, LatePattern, mistaken, stems
+from gateway.memory.learning.statements import NEGATION, WORD, mistaken, stems
 from gateway.memory.learning.wordings import SUBJECT_VI
 from gateway.store.memory.tasks import Task
 
@@ -34,7 +35,7 @@ _LIST = (
 )
 _WISH = r"(?:(?:i['’]?d like|i (?:want|need|would like))(?: you)? to |(?:be|make) sure to |go ahead and )?"
 _ADDED = tuple(
-    LatePattern(_LEADING + pattern, re.I)
+    LatePattern(_LEADING + pattern)
     for pattern in (
         rf"remind me(?: {_DATED}\w*)?,? (?:to|2|about|that) (?P<what>.+)",
         r"(?:make|take|keep) a (?:note|reminder)(?: for me)?(?: to|:) "
@@ -68,73 +69,64 @@ _ADDED = tuple(
     )
 )
 # Several items may follow the colon.
-_LISTED = re.compile(
+_LISTED = any_case(
     _LEADING + r"(?:(?:new )?(?:todos?|to-dos?|to do|tasks?)(?: list)?(?: for (?:me|today|tomorrow))?|"
     r"add to (?:my|the) (?:(?:to-?do|task|shopping) ?)?list|thêm (?:việc|vào danh sách)|việc cần làm)"
-    r"\s*:\s*(?P<what>.+)",
-    re.I,
+    r"\s*:\s*(?P<what>.+)"
 )
 _BETWEEN = re.compile(r"\s*[,;]\s*(?:(?:and|và|rồi)\s+)?")
 _LAST = re.compile(r"\s+(?:and|và)\s+")
 # A part that says more about the one before.
-_NO_ITEM = re.compile(
+_NO_ITEM = any_case(
     r"(?:by|at|on|in|for|from|to|before|after|until|because|since|with|not|no|i|we|you|he|she|they|it|this|that|which|"
-    r"who|if|when|trước|lúc|vì|để|cho|với|nó|họ|không)\b|[0-9]|.*(?:\b(?:is|are|was|were)\b|['’](?:s|re)\b(?! \w))",
-    re.I,
+    r"who|if|when|trước|lúc|vì|để|cho|với|nó|họ|không)\b|[0-9]|.*(?:\b(?:is|are|was|were)\b|['’](?:s|re)\b(?! \w))"
 )
-_DUTY = re.compile(
+_DUTY = any_case(
     _LEADING
-    + r"(?:(?:i|we)(?:['’]?ve| have)? )?(?:really |still |also )?(?:need to|have to|got to|gotta|must) (?P<what>.+)",
-    re.I,
+    + r"(?:(?:i|we)(?:['’]?ve| have)? )?(?:really |still |also )?(?:need to|have to|got to|gotta|must) (?P<what>.+)"
 )
-_LISTS = re.compile(
-    _LEADING + r"(?:put|add) (?:it|that|this) (?:on|onto|to|in) (?:my|the|our) \b.*\b(?:list|tasks)\b", re.I
+_LISTS = any_case(
+    _LEADING + r"(?:put|add) (?:it|that|this) (?:on|onto|to|in) (?:my|the|our) \b.*\b(?:list|tasks)\b"
 )
-_NO_TASK = re.compile(
+_NO_TASK = any_case(
     r"^(?:an? (?:new )?(?:event|entry|item|task|reminder|note|appointment)$|something|anything|me|you|"
     r"it|that|this|them|him|her|what|who|how|why|when|where|which|if|know|say|admit|think|"
-    r"sleep|gì|ai|sao|nó|\W*)(?:$|\s)|\b(?:you|your)\b",
-    re.I,
+    r"sleep|gì|ai|sao|nó|\W*)(?:$|\s)|\b(?:you|your)\b"
 )
-_TRAILING = re.compile(
+_TRAILING = any_case(
     r"(?:[\s,]+(?:please|pls|plz|thanks|thx|ok|okay|btw|by the way|tho|though|lol|haha+|today|hôm nay|nữa|"
     r"will you|would you|can you|for me|again|too|as we speak|"
     r"(?:nhé|nha|ạ|rồi) (?:mẹ|bố|ba|má|anh|chị|em|bạn)|nhé|nhe|nha|ạ|á|đó|nè|"
-    r"với|giùm|giúp|dùm|đi))+\W*$|[\s.,!;?…]+$",
-    re.I,
+    r"với|giùm|giúp|dùm|đi))+\W*$|[\s.,!;?…]+$"
 )
 # The change may be to come, or depends on something.
-_NOT_YET = re.compile(
+_NOT_YET = any_case(
     r"\b(?:when|once|until|till|before|after|as soon as|will|shall|should|must|need|needs|want|going to|almost|nearly|"
     r"to (?:be|get|have)|nobody|none|nowhere|else['’]s|supposed|"
     r"(?:want|need|hope|expect|refus|promis|fail|forg[eo]t)(?:s|es|ed|ten)?|"
-    r"usually|normally|often|sometimes|typically|thường|hay|half|soon|next|tomorrow|later|you|he|she|they|khi|sẽ|sắp|gần|chưa|phải|cần|muốn|định|mai|hãy|nhắc|bạn)\b",
-    re.I,
+    r"usually|normally|often|sometimes|typically|thường|hay|half|soon|next|tomorrow|later|you|he|she|they|khi|sẽ|sắp|gần|chưa|phải|cần|muốn|định|mai|hãy|nhắc|bạn)\b"
 )
 # Somebody else did it or has the thing, or it was another time.
-_OTHERS = re.compile(
+_OTHERS = any_case(
     r"\b(?:everyone|everybody|anyone|someone|somebody|others?|another|last (?:year|month|summer|winter|spring|autumn)|"
-    r"(?:years?|months?) ago|nó|họ|người ta|hàng xóm|nhà bên|bên kia|năm (?:ngoái|trước)|tháng trước)\b",
-    re.I,
+    r"(?:years?|months?) ago|nó|họ|người ta|hàng xóm|nhà bên|bên kia|năm (?:ngoái|trước)|tháng trước)\b"
 )
-_WHOSE = re.compile(r"(?:his|her|their|your|\w+['’]s|\w+s['’])", re.I)
-_PART = re.compile(r"(?:the )?(?!(?:all|both|most|none|lots?) )\w+ of (?:(?:the|my|our) )?(?P<of>\w+)", re.I)
+_WHOSE = any_case(r"(?:his|her|their|your|\w+['’]s|\w+s['’])")
+_PART = any_case(r"(?:the )?(?!(?:all|both|most|none|lots?) )\w+ of (?:(?:the|my|our) )?(?P<of>\w+)")
 # Whom a task reaches may do what its verb says.
-_REACHED = re.compile(
+_REACHED = any_case(
     r"(?P<verb>gọi|nhắn|hỏi|báo|gặp|trả lời|liên hệ|mời|hẹn|đón|call|ring|phone|email|text|ask|tell|meet|answer)\b"
-    r"(?: (?:điện|tin|lại))?(?: (?:cho|với|back))? (?P<who>.+)",
-    re.I,
+    r"(?: (?:điện|tin|lại))?(?: (?:cho|với|back))? (?P<who>.+)"
 )
-_IS = re.compile(r"(?:it|that|there|what|he|she|let|who|where|here)['’]s", re.I)  # no possessive
-_BEFORE = re.compile(
+_IS = any_case(r"(?:it|that|there|what|he|she|let|who|where|here)['’]s")  # no possessive
+_BEFORE = any_case(
     rf"(?<!\w)(?:{SUBJECT_VI}|đã|vừa|mới|mua|cũng|vụ|việc|chuyện|mấy|cái|con|chiếc|cuốn|bộ|cuối cùng|hôm nay|"
     r"(?:sáng|trưa|chiều|tối) (?:nay|qua)|i|we|all|both|these|those|just|finally|already|so|yes|today|yesterday|"
-    r"this (?:morning|afternoon|evening))(?!\w)",
-    re.I,
+    r"this (?:morning|afternoon|evening))(?!\w)"
 )
 # Not yet either, if somebody cancels it.
-_FOR_NOW = re.compile(r"\b(?:yet|today|now|tomorrow|tonight|until|this)\b", re.I)
-_ARTICLE = re.compile(r"(?:the|an?|my|our)\s", re.I)
+_FOR_NOW = any_case(r"\b(?:yet|today|now|tomorrow|tonight|until|this)\b")
+_ARTICLE = any_case(r"(?:the|an?|my|our)\s")
 _GENERIC = ("done", "did", "finished", "completed", "complete", "sorted", "handled", "over", "xong")
 # The first one of a title's verbs that a past form stands for.
 _PAST = {
@@ -179,11 +171,11 @@ _WORDINGS: dict[Literal["cancelled", "waiting", "doing", "done"], tuple[str, ...
     ),
 }
 _STATES = [
-    (state, [LatePattern(_LEADING + pattern, re.I) for pattern in patterns])
+    (state, [LatePattern(_LEADING + pattern) for pattern in patterns])
     for state, patterns in _WORDINGS.items()
 ]
-_REMEMBER = re.compile(r"(?:remember|remind me) to ", re.I)
-_CALLED_OFF = re.compile(r"\W*(?:i|we)(?:['’]?ve| have)?(?: just| already| finally)* \w+ed\b", re.I)
+_REMEMBER = any_case(r"(?:remember|remind me) to ")
+_CALLED_OFF = any_case(r"\W*(?:i|we)(?:['’]?ve| have)?(?: just| already| finally)* \w+ed\b")
 # "Do this later" names nothing to do.
 _NAMELESS = content(
     "do this that these thing things something anything it later again soon awhile while bit today one"

@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable
 
 from msgspec import Struct
 
+from gateway.base.patterns import any_case
 from gateway.base.stems import stem
 from gateway.memory.learning.statements import NEGATION, UPPER, WORD, QuotedStatement, mistaken, stems
 from gateway.memory.learning.values import TALK
@@ -29,7 +30,7 @@ class _Relation(Struct, frozen=True):
 
 
 def _relation(words: str, expressed: str, key: str = "") -> _Relation:
-    return _Relation(frozenset(map(stem, words.split())), re.compile(rf"\b(?:{expressed})\b", re.I), key)
+    return _Relation(frozenset(map(stem, words.split())), any_case(rf"\b(?:{expressed})\b"), key)
 
 
 _RELATIONS = (
@@ -131,87 +132,73 @@ _FUNCTION_WORDS = frozenset(
         """,
     )
 )
-_FIRST_PERSON = re.compile(
-    r"\b(?:i|me|my|mine|myself|i['’](?:m|ve|d|ll)|tôi|mình|tớ|em|anh|chị|con|tao)\b", re.I
+_FIRST_PERSON = any_case(r"\b(?:i|me|my|mine|myself|i['’](?:m|ve|d|ll)|tôi|mình|tớ|em|anh|chị|con|tao)\b")
+_FIRST_PERSON_PLURAL = any_case(
+    r"\b(?:we|our|us|we['’](?:re|ve|ll|d)|chúng tôi|chúng mình|bọn mình|nhà mình)\b"
 )
-_FIRST_PERSON_PLURAL = re.compile(
-    r"\b(?:we|our|us|we['’](?:re|ve|ll|d)|chúng tôi|chúng mình|bọn mình|nhà mình)\b", re.I
+_THIRD_PERSON = any_case(
+    r"\b(?:he|she|they|his|her|him|their|anh ấy|anh ta|cô ấy|chị ấy|ông ấy|bà ấy|họ|nó)\b"
 )
-_THIRD_PERSON = re.compile(
-    r"\b(?:he|she|they|his|her|him|their|anh ấy|anh ta|cô ấy|chị ấy|ông ấy|bà ấy|họ|nó)\b", re.I
-)
-_INSTRUCTION = re.compile(
+_INSTRUCTION = any_case(
     r"^\W*(?:and |but |so |then |oh |ok |okay )?(?:please|always|never|don['’]t|do not|only|answer|reply|respond|write|"
-    r"use|keep|give|be|make|explain|call|speak|stop|avoid|remember|đừng|hãy|xin|luôn|chỉ|gọi|trả lời|viết|nhớ)\b",
-    re.I,
+    r"use|keep|give|be|make|explain|call|speak|stop|avoid|remember|đừng|hãy|xin|luôn|chỉ|gọi|trả lời|viết|nhớ)\b"
 )
 # "phone: 17", as in a form.
-_LABEL = re.compile(
-    r"^\W*(?:name|phone|telephone|email|address|birthday|born|job|age|city|home|tên|số điện thoại)\b:?", re.I
+_LABEL = any_case(
+    r"^\W*(?:name|phone|telephone|email|address|birthday|born|job|age|city|home|tên|số điện thoại)\b:?"
 )
 # "my brother": the clause is about them, and the fact must say so.
-_SOMEBODYS = re.compile(
+_SOMEBODYS = any_case(
     r"\b(?:my|our)\s+(?!(?:own|new|old|house|home|room|garage|garden|desk|pocket|bag|life|mind|opinion|birthday)\b)"
-    r"([^\W\d_]+)",
-    re.I,
+    r"([^\W\d_]+)"
 )
 # "Bà ngoại mình": the same in Vietnamese.
-_SOMEBODYS_VI = re.compile(
+_SOMEBODYS_VI = any_case(
     r"\b((?:bà|ông)(?: nội| ngoại)?|bố|ba|cha|mẹ|má|anh trai|chị gái|em (?:trai|gái)|con (?:trai|gái)|vợ|chồng|cô|chú|"
     r"bác|dì|cậu|mợ|thím|bạn(?: trai| gái| thân| cùng phòng)?|sếp|hàng xóm|đồng nghiệp)\s+(?:của\s+)?"
-    r"(?:tôi|mình|tớ|em|anh|chị|con)\b",
-    re.I,
+    r"(?:tôi|mình|tớ|em|anh|chị|con)\b"
 )
 # Nobody has yet what they wish for.
-_WISH = re.compile(
+_WISH = any_case(
     r"\b(?:would (?:\w+ )?(?:like|love|prefer)|['’]d (?:\w+ )?(?:like|love|prefer|rather)|want(?:ed)? to|wanna|wish|"
-    r"hop(?:e|ing)|dream(?:ing)? of|muốn|ước|mong|mơ)\b",
-    re.I,
+    r"hop(?:e|ing)|dream(?:ing)? of|muốn|ước|mong|mơ)\b"
 )
-_TAKEN_BACK = re.compile(
-    r"\b(?:forget|remove|delete|erase|wrong|actually|any ?more|no longer|used to|moved|changed|instead|quên|sai|nữa)\b",
-    re.I,
+_TAKEN_BACK = any_case(
+    r"\b(?:forget|remove|delete|erase|wrong|actually|any ?more|no longer|used to|moved|changed|instead|quên|sai|nữa)\b"
 )
 # A duty is a task only of the writer: "John has to repaint the fence" asks for nothing.
-_REQUEST = re.compile(
+_REQUEST = any_case(
     r"\b(?:remind(?! \w+ (?:how|what|who|where|why|when|which)\b)|todo|to-do|task|"
     r"(?:i|we|i['’]ve|we['’]ve)\s+(?:\w+\s+){0,2}?(?:need|have to|must|should|got to|gotta)|"
     r"don['’]t forget|let me forget|remember to|add|put|list|step|down|note|i will|i['’]ll|"
-    r"nhắc|phải|cần|đừng quên|nhớ|hãy|việc)\b",
-    re.I,
+    r"nhắc|phải|cần|đừng quên|nhớ|hãy|việc)\b"
 )
-_REFUSED = re.compile(
-    r"\b(?:no need|need not|needn['’]t|don['’]t (?:have|need|remind|add)|not have to|không cần)\b", re.I
+_REFUSED = any_case(
+    r"\b(?:no need|need not|needn['’]t|don['’]t (?:have|need|remind|add)|not have to|không cần)\b"
 )
 _STATE_WORDS: dict[str, re.Pattern[str]] = {
-    "done": re.compile(
+    "done": any_case(
         r"\b(?:done|did|finished|completed|complete|already|ready|bought|paid|sent|called|booked|got|made|wrote|"
-        r"written|fixed|check(?:ed)? off|tick(?:ed)? off|xong|rồi|hoàn thành|đã)\b",
-        re.I,
+        r"written|fixed|check(?:ed)? off|tick(?:ed)? off|xong|rồi|hoàn thành|đã)\b"
     ),
-    "cancelled": re.compile(
-        r"\b(?:cancel|cancelled|canceled|drop|dropped|forget|skip|off|no longer|no need|any ?more|after all|hủy|bỏ)\b",
-        re.I,
+    "cancelled": any_case(
+        r"\b(?:cancel|cancelled|canceled|drop|dropped|forget|skip|off|no longer|no need|any ?more|after all|hủy|bỏ)\b"
     ),
-    "doing": re.compile(
-        r"\b(?:doing|working|started|start|starting|begun|began|now|progress|on it|đang|bắt đầu)\b", re.I
+    "doing": any_case(
+        r"\b(?:doing|working|started|start|starting|begun|began|now|progress|on it|đang|bắt đầu)\b"
     ),
-    "waiting": re.compile(
-        r"\b(?:wait|waits|waiting|must answer|blocked|until|pending|on hold|chờ|đợi)\b", re.I
-    ),
+    "waiting": any_case(r"\b(?:wait|waits|waiting|must answer|blocked|until|pending|on hold|chờ|đợi)\b"),
 }
 # Over, or true for a moment only.
-_PASSING = re.compile(
+_PASSING = any_case(
     r"\b(?:used to|formerly|back then|as a (?:kid|child)|hồi (?:đó|trước|nhỏ)|ngày xưa|trước đây|"
     r"(?:i['’]?m|i am|we['’]?re|we are) (?!living|working (?:as|at|for|in)\b)\w+ing\b.*"
-    r"\b(?:now|today|tonight|at the moment))\b",
-    re.I,
+    r"\b(?:now|today|tonight|at the moment))\b"
 )
 # Keys whose values are names.
 _NAMED = ("home_city", "name", "hometown")
-_KEPT = re.compile(
-    r"\b(?:do(?:es)?n['’]?t|do not|never|not|won['’]?t|đừng)\s+(?:\w+\s+)?(?:cancel|drop|forget|skip|hủy|huỷ|bỏ)",
-    re.I,
+_KEPT = any_case(
+    r"\b(?:do(?:es)?n['’]?t|do not|never|not|won['’]?t|đừng)\s+(?:\w+\s+)?(?:cancel|drop|forget|skip|hủy|huỷ|bỏ)"
 )
 _SHARED_PREFIX = 5
 
@@ -272,7 +259,7 @@ def words_follow(title: str, said: QuotedStatement) -> bool:
     return all(_known(word, spoken, ()) for word in stems(title))
 
 
-_TO_COME = re.compile(r"\bto (?:be|get|have)\b|\bsupposed\b|\bnobody\b", re.I)
+_TO_COME = any_case(r"\bto (?:be|get|have)\b|\bsupposed\b|\bnobody\b")
 
 
 def state_follows(state: str, task: str, title: str, said: QuotedStatement) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
+from gateway.base.patterns import any_case
 from gateway.memory.learning.entailment import words_follow
 from gateway.memory.learning.statements import quoted_statement, statement
 from gateway.store.memory.messages import StoredMessage
@@ -16,27 +17,24 @@ _MAX_TITLE = 300
 # "- pack", "2. pack", "b) pack"; and "1. pack 2. call" within a line.
 _BULLET = re.compile(r"^[ \t]*(?:[-*•–]|\d{1,2}[.)]|[a-z]\))[ \t]+(?=\S)", re.M)
 _INLINE = re.compile(r"(?:^|(?<=\s))\(?\d{1,2}[.)]\s+(?=\S)")
-_SEPARATOR = re.compile(
-    r"\s*[;,]\s*(?:(?:and|then|và|rồi)\s+)*|\s+(?:and|then|và|rồi|sau đó)\s+(?:then\s+)?", re.I
-)
+_SEPARATOR = any_case(r"\s*[;,]\s*(?:(?:and|then|và|rồi)\s+)*|\s+(?:and|then|và|rồi|sau đó)\s+(?:then\s+)?")
 # No task of its own: "find out who made Befunge and save it".
-_OF_THE_ONE_BEFORE = re.compile(
-    r"(?:[\w'’]+\s+){1,3}(?:it|this|that|them|nó)(?:\s+down)?|(?:tell|notify) me|let me know|(?:ghi|lưu) lại",
-    re.I,
+_OF_THE_ONE_BEFORE = any_case(
+    r"(?:[\w'’]+\s+){1,3}(?:it|this|that|them|nó)(?:\s+down)?|(?:tell|notify) me|let me know|(?:ghi|lưu) lại"
 )
 # A longer part is prose with commas, not a list of tasks.
 _MOST_WORDS = 8
-_STATED = re.compile(
+_STATED = any_case(
     r"(?:\b(?:my|our|tôi|mình)\b[^\n.!?:]{0,30}?|^\W*(?:new\s+|next\s+)?)"
     r"\b(?:objective|goal|mục tiêu)\b"
     r"(?:[^\n.!?:]{0,40}?\b(?:is(?: to)?|are|là)\b\s*:?|[^\n.!?:]{0,40}:)\s*(?P<what>.+)",
-    re.I | re.S | re.M,
+    re.S | re.M,
 )
 # "Move house. Tasks: …": no part of the title.
-_LABEL = re.compile(r"(?<=\S)[\s.,;–-]+(?:(?:my|the|các) )?(?:tasks?|steps?|plan|việc|bước)\s*:?\s*$", re.I)
+_LABEL = any_case(r"(?<=\S)[\s.,;–-]+(?:(?:my|the|các) )?(?:tasks?|steps?|plan|việc|bước)\s*:?\s*$")
 _PERIODS = (
-    (re.compile(r"\b(?:this|the) year\b|\bnăm nay\b", re.I), 4),
-    (re.compile(r"\b(?:this|the) month\b|\btháng này\b", re.I), 7),
+    (any_case(r"\b(?:this|the) year\b|\bnăm nay\b"), 4),
+    (any_case(r"\b(?:this|the) month\b|\btháng này\b"), 7),
 )
 
 

@@ -12,6 +12,7 @@ from itertools import pairwise
 
 from msgspec import Struct
 
+from gateway.base.patterns import any_case
 from gateway.memory.learning import statements
 from gateway.memory.learning.wordings import SUBJECT_VI
 
@@ -27,85 +28,73 @@ _MOST_CHARACTERS = 4_000
 _MOST_CLAUSE = 240
 _MOST_CLAUSES = 30
 # Text that somebody works on or plays with. A letter may be a task, but facts in it are not the writer's.
-_OTHERS_TEXT = re.compile(
+_OTHERS_TEXT = any_case(
     r"\b(?:translat(?:e|ed|es|ing|ions?)|proofread\w*|rephrase|paraphrase|rewrite|role-?play\w*|pretend\w*|imagine|"
     r"suppose|act as|let['’]?s (?:say|play|pretend)|just kidding|jk|"
     r"(?:correct|fix|check|edit) (?:my|this|the|these) (?:grammar|spelling|sentences?|text|english|email)|"
     r"dịch|viết lại|sửa (?:câu|lỗi chính tả)|đóng vai|tưởng tượng|giả sử|giả vờ|đùa)\b|"
     rf"\byou(?:['’]re| are| play) (?:an? |the )?(?-i:[{statements.UPPER}])|"
-    r"(?<![\w*])\*(?!\*)[^*\n]+\s[^*\n]+\*(?![\w*])",
-    re.I,
+    r"(?<![\w*])\*(?!\*)[^*\n]+\s[^*\n]+\*(?![\w*])"
 )
-_FICTION = re.compile(
+_FICTION = any_case(
     r"\b(?:grammar|lyrics|songs?|poem|verse|chorus|character|story|novel|letter|essay|"
     r"dialogue|monologue|scene|scenario|persona|fictional|avatar|example|e\.g|"
-    r"bài hát|lời bài|câu chuyện|truyện|ví dụ|đoạn văn|bài văn)\b",
-    re.I,
+    r"bài hát|lời bài|câu chuyện|truyện|ví dụ|đoạn văn|bài văn)\b"
 )
 # "My name is Otto. Write a poem": a new text is asked for behind what the writer says.
-_NEW_WORK = re.compile(
+_NEW_WORK = any_case(
     r"(?<=[.!?;,…\n])\s*(?:(?:and|so|now|then|please|pls|can you|could you|would you|hãy|giờ)\s+)*"
     r"(?:write|compose|draft|create|make|tell|give|sing|viết|sáng tác|kể|làm)\b"
     r"(?: (?:me|us|cho \w+|giúp \w+))? (?:an?|some|another|one|\d+|một|bài|câu)\b.*",
-    re.I | re.S,
+    re.S,
 )
 # Tasks name several things, and stand behind a colon.
-_TASK_CUT = re.compile(
+_TASK_CUT = any_case(
     r"[;–—]\s|,\s(?!(?:[\w-]+ ){0,2}[\w-]+(?:,| and\b| và\b))|\s(?:but|while|because|so|nhưng|vì|nên)\s|"
-    r"\s(?:and|và)\s(?=(?:i|we|my|then|mình|tôi|\w+ed|sent|paid|bought|made)\b)",
-    re.I,
+    r"\s(?:and|và)\s(?=(?:i|we|my|then|mình|tôi|\w+ed|sent|paid|bought|made)\b)"
 )
 _QUOTED = re.compile(r"(?<!\w)['‘](?=\S)[^\n]*?\s[^\n]*?(?<=\S)['’](?!\w)")
-_OPENING = re.compile(r"^(\W*(?:hi|hello|hey|hallo|xin chào|chào)(?: \w+)?)\s*[.!]+\s+", re.I)
-_TITLE = re.compile(r"\b(add|put) ['‘\"“]([^'’\"”\n]+)['’\"”]", re.I)
+_OPENING = any_case(r"^(\W*(?:hi|hello|hey|hallo|xin chào|chào)(?: \w+)?)\s*[.!]+\s+")
+_TITLE = any_case(r"\b(add|put) ['‘\"“]([^'’\"”\n]+)['’\"”]")
 # "Which one" begins the question behind a statement.
-_ASKS = re.compile(
+_ASKS = any_case(
     r"^\W*(?:(?:so|and|but|then|vậy|thì)\s+)*(?:what|which|who|whose|where|when|why|how|can|could|do|does|did|is|are|"
-    r"should|would|will|any|có|nên|làm sao|tại sao|sao|bạn|gợi ý|nấu|ăn)\b",
-    re.I,
+    r"should|would|will|any|có|nên|làm sao|tại sao|sao|bạn|gợi ý|nấu|ăn)\b"
 )
 # A question without its mark, but not "did the dishes".
-_ASKS_UNMARKED = re.compile(
+_ASKS_UNMARKED = any_case(
     r"\W*(?:(?:so|and|but|ok|hey|um+|hm+)\W+)*(?:(?:how|why|who|what|where|when|which)(?:['’]?s)? "
     r"(?:do|does|did|is|are|can|should|would|will|come)\b|"
-    r"(?:do|does|did|can|could|should) (?:i|we|he|she|they|it)\b|(?:does|can|could|should) (?:my|the)\b)",
-    re.I,
+    r"(?:do|does|did|can|could|should) (?:i|we|he|she|they|it)\b|(?:does|can|could|should) (?:my|the)\b)"
 )
-_ASKS_ANYWHERE = re.compile(
+_ASKS_ANYWHERE = any_case(
     r"\b(?:gì|nào|sao|mấy(?! (?:năm|tháng|tuần|ngày|hôm) (?:nay|rồi|trước|liền))|bao nhiêu|bao giờ|"
     r"(?:ở|đi) đâu|là ai|nhỉ|hả|hở|"
-    r"(?:phải|đúng) (?:không|ko|hông))\b|\s(?:à|không|ko|hông|right|no)\W*$",
-    re.I,
+    r"(?:phải|đúng) (?:không|ko|hông))\b|\s(?:à|không|ko|hông|right|no)\W*$"
 )
-REQUESTS = re.compile(
-    r"^\W*(?:(?:hi|hey|hello|ok|so|and|also)\W+)*(?:can|could|would|will) (?:you|u)\b", re.I
-)
-_JOKE = re.compile(r"^\W*(?:(?:sure|yes|yeah)\W+)?(?:(?:ha){2,}\w*|lo+l|lmao|rofl|hehe|hihi)\b", re.I)
+REQUESTS = any_case(r"^\W*(?:(?:hi|hey|hello|ok|so|and|also)\W+)*(?:can|could|would|will) (?:you|u)\b")
+_JOKE = any_case(r"^\W*(?:(?:sure|yes|yeah)\W+)?(?:(?:ha){2,}\w*|lo+l|lmao|rofl|hehe|hihi)\b")
 # "Oh I like loud" answers what was said before, which is not in the clause.
-_REACTION = re.compile(
+_REACTION = any_case(
     rf"^\W*(?:o+h*|a+h+|wow|aw+|ồ|ôi|à|ơ)[,! ]+(?:(?:i|we)(?: do| really)? (?:like|love|enjoy|hate)|"
-    rf"{SUBJECT_VI}(?: rất)? (?:thích|yêu|mê|ghét))\b",
-    re.I,
+    rf"{SUBJECT_VI}(?: rất)? (?:thích|yêu|mê|ghét))\b"
 )
 # Reports of others' words: "My therapist is Dr. Lund and she said …".
-_REPORTS_NEXT = re.compile(
+_REPORTS_NEXT = any_case(
     r"\s(?:and|but) (?:he|she|they|(?:my|our|the) \w+) (?:(?:just|also|always|never|still) )?"
-    r"(?:said|says|told|tells|asked|asks|wrote|writes|thinks?|thought|believes?)\b(?!.*\b(?:so|it|that|this)\W*$)",
-    re.I,
+    r"(?:said|says|told|tells|asked|asks|wrote|writes|thinks?|thought|believes?)\b(?!.*\b(?:so|it|that|this)\W*$)"
 )
 # Verbs of the writer's own acts, in contrast to reports of words.
-_OWN_MESSAGE = re.compile(
+_OWN_MESSAGE = any_case(
     r"(?:(?:^|(?<=[,;.!] )|(?<=\band ))\W*(?:ok(?:ay)? )?(?:i|we)(?:['’]?ve| have)? |^\W*)(?:just |already |finally )?"
     r"(?:wrote|written|texted|emailed|posted)"
     rf"(?: (?:it|them|him|her|(?:(?:dr|mrs?|ms)\.? )?(?-i:[{statements.UPPER}])\w+|"
     r"(?:the|my|an?) (?:\w+ ){0,2}(?:letter|e-?mail|message|note|report|post|essay|review|card|application|speech)))?"
-    r"(?=[,.!]|$| (?:about|last|this|yesterday|today|already)\b| to\b(?! \w+ (?:that|he|she|they|i)\b))",
-    re.I,
+    r"(?=[,.!]|$| (?:about|last|this|yesterday|today|already)\b| to\b(?! \w+ (?:that|he|she|they|i)\b))"
 )
-_INTRODUCING = re.compile(
+_INTRODUCING = any_case(
     r"^\W*(?:(?:hi|ok|so|well|sorry)\W+)*(?:fyi|ps|note|typo|correction|update|info|"
-    r"intro|context|btw|for context|quick intro|(?:before|when) you \w+(?: \w+){0,4})\W*$",
-    re.I,
+    r"intro|context|btw|for context|quick intro|(?:before|when) you \w+(?: \w+){0,4})\W*$"
 )
 
 

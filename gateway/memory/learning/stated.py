@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import msgspec
 from msgspec import Struct
 
+from gateway.base.patterns import any_case
 from gateway.memory.learning.plain import REQUESTS, PlainClause, plain_clauses
 from gateway.memory.learning.statements import UPPER
 from gateway.memory.learning.values import BODY, UNCLEAR
@@ -21,7 +22,7 @@ from gateway.memory.learning.wordings import SUBJECT_VI, WORDINGS
 _MOST_WORDS = 24
 _MOST_SLUG = 40
 _MOST_KEY = 60
-_LEADING = re.compile(
+_LEADING = any_case(
     r"^(?:\W|(?:hi|hello|hey|there|ok|okay|so|well|btw|fyi|ps|also|actually|oh|ah|yes|no|nah|yeah|yep|right|and|but|because|since|sorry|"
     r"i mean|by the way|for context|just so you know|note that|remember that|honestly|tbh|as you know|thanks|great|"
     r"cool|hm+|um+|ugh+|argh+|omg|yo|anyway|in fact|quick (?:thing|note|one)|"
@@ -30,105 +31,91 @@ _LEADING = re.compile(
     r"(?: also)? (?:mention|add|note|point out)(?: that)?|i forgot to say(?: that)?|"
     r"(?:quên )?nói (?:luôn|thêm|trước|thật)(?: là)?|quên nói(?: là)?|lưu ý(?: là)?|"
     r"à|ừ|ờ|dạ|vâng|ê|ơ|chào|này|thật ra|thực ra|nhân tiện|mà|và|thì|còn|hiện tại|hiện|"
-    r"bây giờ|giờ|năm nay)\b)*",
-    re.I,
+    r"bây giờ|giờ|năm nay)\b)*"
 )
-_TRAILING = re.compile(
+_TRAILING = any_case(
     r"(?:[\s,]+(?:please|pls|plz|thanks|thx|lol|haha+|btw|tho|though|too|as well|by the way|fyi|ok|okay|rn|now|"
     r"right now|in case .*|of course|(?:nhé|nha|ạ) (?:anh|chị|em|bạn|mọi người)|"
-    r"nhé|nhe|nha|ạ|á|đó|nè|nhen|thôi|được rồi|rồi|đấy|cơ|ha))+\W*$|[\s.,!;…)(]+$",
-    re.I,
+    r"nhé|nhe|nha|ạ|á|đó|nè|nhen|thôi|được rồi|rồi|đấy|cơ|ha))+\W*$|[\s.,!;…)(]+$"
 )
 # Subject of the next clause if it has none: "I live in Huế and work as a nurse".
 _OTHER = r"(?! (?:gái|trai|chó|mèo))"
-_SUBJECT = re.compile(rf"^(?:i(?:['’]?m|['’]?ve)?\b|my name\b|(?P<vi>{SUBJECT_VI})\b{_OTHER})", re.I)
+_SUBJECT = any_case(rf"^(?:i(?:['’]?m|['’]?ve)?\b|my name\b|(?P<vi>{SUBJECT_VI})\b{_OTHER})")
 _DENIALS = (
-    re.compile(
-        r"^(i['’]?m|i am|we['’]?re|we are) (?:no longer|not)\b|^(my name)(?: is not| isn['’]?t)\b", re.I
-    ),
-    re.compile(r"^(i|we) (?:no longer|don['’]?t|do not)\b", re.I),
-    re.compile(rf"^({SUBJECT_VI}) (?:không còn|không|ko|hết)\b", re.I),
+    any_case(r"^(i['’]?m|i am|we['’]?re|we are) (?:no longer|not)\b|^(my name)(?: is not| isn['’]?t)\b"),
+    any_case(r"^(i|we) (?:no longer|don['’]?t|do not)\b"),
+    any_case(rf"^({SUBJECT_VI}) (?:không còn|không|ko|hết)\b"),
 )
 # These end what is known of the part or the illness, in whatever words it was told.
 _FULLY = r"(?: (?:now|finally|fully|completely|all|totally))*"
 _RECOVERED = (
-    re.compile(
+    any_case(
         rf"my (?:(?:left|right|broken|bad|sore|sprained) )?(?P<what>{BODY})(?:['’]?s| is| are| has| have)?{_FULLY} "
         rf"(?:healed|recovered|mended|cured|back to normal|(?:much )?better|fine again|ok(?:ay)? again|"
-        rf"(?:doesn['’]?t|don['’]?t) hurt any ?more)(?: (?:up|nicely|completely|fully|again))?",
-        re.I,
+        rf"(?:doesn['’]?t|don['’]?t) hurt any ?more)(?: (?:up|nicely|completely|fully|again))?"
     ),
-    re.compile(
+    any_case(
         rf"(?:i(?:['’]?ve| have|['’]?m| am)?){_FULLY} (?:recovered from|(?:got|gotten|been) over|cured of|over) "
-        r"(?:my |the )?(?P<what>[\w -]{3,40})",
-        re.I,
+        r"(?:my |the )?(?P<what>[\w -]{3,40})"
     ),
-    re.compile(rf"{SUBJECT_VI} (?:đã )?khỏi (?:hẳn |bệnh )*(?P<what>[\w ]{{2,30}})", re.I),
+    any_case(rf"{SUBJECT_VI} (?:đã )?khỏi (?:hẳn |bệnh )*(?P<what>[\w ]{{2,30}})"),
 )
-_ANY_MORE = re.compile(r"\s+(?:any ?more|any longer|after all|at all|nữa)\W*$", re.I)
-_GREETING = re.compile(r"^\W*(?:hi|hello|hey|hallo)\b", re.I)
+_ANY_MORE = any_case(r"\s+(?:any ?more|any longer|after all|at all|nữa)\W*$")
+_GREETING = any_case(r"^\W*(?:hi|hello|hey|hallo)\b")
 # "I'm Nora, I teach", but not "I'm German, I live in Bonn".
-_INTRODUCED = re.compile(
-    rf"(?:i['’]m|i am|im) (?-i:[{UPPER}][^\W\d_A-Z]+)(?<!an)(?<!ese)(?<!ish)(?<!ch)(?<!sh)(?<!ss)(?<!i)(?<!eek)",
-    re.I,
+_INTRODUCED = any_case(
+    rf"(?:i['’]m|i am|im) (?-i:[{UPPER}][^\W\d_A-Z]+)(?<!an)(?<!ese)(?<!ish)(?<!ch)(?<!sh)(?<!ss)(?<!i)(?<!eek)"
 )
 # "im Rosa btw": what is no name is seldom said in passing.
-_IN_PASSING = re.compile(r"\W(?:btw|by the way)\W*$", re.I)
-_NO_INTRODUCTION = re.compile(
+_IN_PASSING = any_case(r"\W(?:btw|by the way)\W*$")
+_NO_INTRODUCTION = any_case(
     r"\b(?:tired|bored|sad|happy|busy|sick|ill|gay|single|married|catholic|muslim|hindu|sikh|buddhist|christian|atheist|thai|swiss|czech|arab|turk|dane|swede|pole|scot|brit|"
-    r"aries|taurus|virgo|libra|scorpio|sagittarius|capricorn|aquarius|pisces)\b",
-    re.I,
+    r"aries|taurus|virgo|libra|scorpio|sagittarius|capricorn|aquarius|pisces)\b"
 )
-_GOES_ON = re.compile(
-    r"(?:and )?(?:i\b|from |an? |[1-9][0-9]\b|(?:first|second|third|final)[ -]year\b)", re.I
-)
-_MEETS = re.compile(
+_GOES_ON = any_case(r"(?:and )?(?:i\b|from |an? |[1-9][0-9]\b|(?:first|second|third|final)[ -]year\b)")
+_MEETS = any_case(
     r"(?:hi |hello |it['’]?s )?(?:so |very )?(?:nice|good|great|pleased|glad|lovely|happy) to (?:finally )?meet "
-    r"(?:you|u)\b",
-    re.I,
+    r"(?:you|u)\b"
 )
-_THIS_TIME = re.compile(r"\b(?:for|about|to|in|of) (?:the|this|that|my)\b|\b(?:this|it|here)\b", re.I)
+_THIS_TIME = any_case(r"\b(?:for|about|to|in|of) (?:the|this|that|my)\b|\b(?:this|it|here)\b")
 # "We moved to ghent in august" may be about software, unless the message speaks of a home.
-_WE_MOVED = re.compile(r"we(?=(?:['’]ve| have)?(?: \w+)? (?:moved|relocated) )", re.I)
-_HOMELY = re.compile(
+_WE_MOVED = any_case(r"we(?=(?:['’]ve| have)?(?: \w+)? (?:moved|relocated) )")
+_HOMELY = any_case(
     r"\b(?:neighbou?rs|landlord|rent|flat|apartment|new (?:town|city|house|home|school)|"
     r"(?:know|find|need|have) (?:\w+ ){0,2}(?:people|anyone|anybody|friends|doctors?|dentists?|gp|schools?|plumbers?)"
-    r"(?: around)? here)\b",
-    re.I,
+    r"(?: around)? here)\b"
 )
 # Further items of a list: "… and shellfish".
-_ITEM = re.compile(r"^(?P<joined>(?:and|or|và|hoặc)\s+)?(?P<item>[^\W\d_][\w'’-]*(?: [\w'’-]+)?)$", re.I)
+_ITEM = any_case(r"^(?P<joined>(?:and|or|và|hoặc)\s+)?(?P<item>[^\W\d_][\w'’-]*(?: [\w'’-]+)?)$")
 _LISTED = ("allergy", "diet", "preference", "speaks")
-_HEAD = re.compile(
+_HEAD = any_case(
     r"(?<!the)\s+(?:over|to|than|rather|more|better|most|best|very|a lot|in|on|at|with|for|when|because|since|every|"
-    r"especially|hơn|nhất|lắm|quá|từ|ở)\b.*$|\s+(?:any ?more|any longer|nữa)$",
-    re.I,
+    r"especially|hơn|nhất|lắm|quá|từ|ở)\b.*$|\s+(?:any ?more|any longer|nữa)$"
 )
 # The writer in a text, for which a name is put at last: in English, and in Vietnamese.
 _EN, _VI = "\ue000", "\ue001"
 _THIRD = (
-    (re.compile(r"^((?:my|our)(?: \w+){0,2} name)['’]s(?= )", re.I), r"\1 is"),
-    (re.compile(r"^(?:i['’]?m|i am|we['’]?re|we are)\b", re.I), f"{_EN} is"),
-    (re.compile(r"^(?:i['’]?ve been)\b", re.I), f"{_EN} has been"),
-    (re.compile(r"^(?:i['’]?ve got|i got|(?:i|we) have)\b", re.I), f"{_EN} has"),
-    (re.compile(r"^(?:i|we)(?:['’]?ve)?(?=\s)", re.I), _EN),
-    (re.compile(r"^(?:my|our)\b", re.I), f"{_EN}'s"),
-    (re.compile(r"\b(?:my|our)\b", re.I), "their"),
-    (re.compile(r"\bme\b", re.I), _EN),
-    (re.compile(r"\b(?:myself|ourselves)\b", re.I), "themselves"),
-    (re.compile(r"^this is\b", re.I), f"{_EN} is"),
+    (any_case(r"^((?:my|our)(?: \w+){0,2} name)['’]s(?= )"), r"\1 is"),
+    (any_case(r"^(?:i['’]?m|i am|we['’]?re|we are)\b"), f"{_EN} is"),
+    (any_case(r"^(?:i['’]?ve been)\b"), f"{_EN} has been"),
+    (any_case(r"^(?:i['’]?ve got|i got|(?:i|we) have)\b"), f"{_EN} has"),
+    (any_case(r"^(?:i|we)(?:['’]?ve)?(?=\s)"), _EN),
+    (any_case(r"^(?:my|our)\b"), f"{_EN}'s"),
+    (any_case(r"\b(?:my|our)\b"), "their"),
+    (any_case(r"\bme\b"), _EN),
+    (any_case(r"\b(?:myself|ourselves)\b"), "themselves"),
+    (any_case(r"^this is\b"), f"{_EN} is"),
     (re.compile(rf"^([{UPPER}][\w'’ -]*) here$"), rf"{_EN} is \1"),
-    (re.compile(r"^turned\b", re.I), f"{_EN} turned"),
-    (re.compile(rf"^({_EN}) do(?= (?!not\b))", re.I), r"\1 does"),
-    (re.compile(rf"(?<={_EN})(.*?)\b(?:don['’]?t|do not)\b", re.I), r"\1does not"),
-    (re.compile(rf"^(nhà )?{SUBJECT_VI}\b{_OTHER}(?=\s)", re.I), rf"\1{_VI}"),
+    (any_case(r"^turned\b"), f"{_EN} turned"),
+    (any_case(rf"^({_EN}) do(?= (?!not\b))"), r"\1 does"),
+    (any_case(rf"(?<={_EN})(.*?)\b(?:don['’]?t|do not)\b"), r"\1does not"),
+    (any_case(rf"^(nhà )?{SUBJECT_VI}\b{_OTHER}(?=\s)"), rf"\1{_VI}"),
     (re.compile(r"\b(?:mình|tôi|tớ|tao|tui|mk|mik)\b"), _VI),  # "Tao" is a name
 )
-_INFLECTED = re.compile(
+_INFLECTED = any_case(
     rf"^({_EN} (?:(?:also|actually|currently|now|just|really|still|mostly|usually|always|never|only|recently|finally|"
     r"absolutely|totally|mainly)\s+)*)(live|reside|work|run|own|study|teach|speak|drive|ride|use|play|like|love|enjoy|adore|prefer|hate|volunteer|write|code|"
-    r"dislike|despise|detest|loathe|eat|drink|come|have|take)\b",
-    re.I,
+    r"dislike|despise|detest|loathe|eat|drink|come|have|take)\b"
 )
 
 

@@ -7,31 +7,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 
 from msgspec import Struct
 
+from gateway.base.patterns import any_case
 from gateway.base.stems import old_tones, stem
 from gateway.store.memory.messages import StoredMessage
 
 # Letters for a regular expression: a range would have small ones too.
 UPPER = "A-Z" + "".join(letter for letter in map(chr, range(0xC0, 0x1EFA)) if letter.isupper())
-
-
-class LatePattern:
-    """A regular expression that is compiled at its first use: a server would spend half of its start on hundreds."""
-
-    def __init__(self, pattern: str, flags: re.RegexFlag) -> None:
-        self._pattern = pattern
-        self._flags = flags
-
-    @cached_property
-    def _compiled(self) -> re.Pattern[str]:
-        return re.compile(self._pattern, self._flags)
-
-    def fullmatch(self, text: str) -> re.Match[str] | None:
-        """As ``re.Pattern.fullmatch``."""
-        return self._compiled.fullmatch(text)
 
 
 # A shorter quote stands in too many texts.
@@ -44,29 +28,26 @@ SENTENCE = re.compile(
     r"(?:(?<=\b[^\W\d_])|(?<=\b(?i:Dr|Mr|Ms|St))|(?<=\b(?i:Mrs))|(?<=\b(?i:Prof)))\.(?= ))"
     r"[^\n.!?…]*)*[.!?…]*\n*"
 )
-CLAUSE = re.compile(
+CLAUSE = any_case(
     # "a house with a garden, in Lund" is one clause, so is "on May 1st, 1988".
     rf"[;:–—]\s|,\s(?!(?:in|near)\s(?-i:[{UPPER}])\w+\W*$|(?:19|20)\d\d\b)|"
     r"\s(?:and|but|while|because|so|cuz|cos|coz|bc|although|even though|btw|by the way|fyi|"
-    r"và|nhưng|(?<!không )còn|vì|nên|(?:rồi|nhưng|vậy|thế) mà)\s",
-    re.I,
+    r"và|nhưng|(?<!không )còn|vì|nên|(?:rồi|nhưng|vậy|thế) mà)\s"
 )
 WORD = re.compile(r"[^\W_]+(?:['’][^\W\d_]+)?")
-HYPOTHETICAL = re.compile(
+HYPOTHETICAL = any_case(
     r"\b(?:if|unless|suppose|supposing|imagine|maybe|perhaps|might|(?<![0-9] )(?<!máy )"
     r"(?<!since )(?<!until )(?<!in )(?<!from )(?<!by )(?<!last )(?<!next )(?-i:may)"
     r"(?! (?:mắn|vá|đo|quần|áo))|wish|pretend|could|"
-    r"hypothetically|would(?! (?:like|love|prefer|rather))|nếu|giả sử|giá mà|có lẽ|có thể|biết đâu|ước gì|chắc là)\b",
-    re.I,
+    r"hypothetically|would(?! (?:like|love|prefer|rather))|nếu|giả sử|giá mà|có lẽ|có thể|biết đâu|ước gì|chắc là)\b"
 )
-_POLITE = re.compile(r"^\W*(?:can|could|would|will) you\b|\bplease\b", re.I)
-REPORTED = re.compile(
+_POLITE = any_case(r"^\W*(?:can|could|would|will) you\b|\bplease\b")
+REPORTED = any_case(
     r"\b(?<!\bas i )(?<!\blike i )(?:said|says|saying|told|tells|asked|asks|wrote|writes|texted|"
     r"posted|tweeted|emailed|claims?|claimed|thinks?|thought|believes?|heard|according to|quoting|"
     r"bảo(?! (?:vệ|hành|hiểm|quản|trì|tàng|đảm|dưỡng|mật))|"
     r"nói(?! (?:luôn|thêm|trước|thật) )|kể(?! (?:cả|từ))|(?<!câu )hỏi|"
-    r"nhắn|nghe (?:đồn|thấy)|cho rằng)\b",
-    re.I,
+    r"nhắn|nghe (?:đồn|thấy)|cho rằng)\b"
 )
 _QUOTED = re.compile(r"[\"“«]([^\"“”«»\n]{2,})[\"”»]")
 # More than a quoted name.
@@ -74,11 +55,10 @@ PASSAGE = re.compile(r"[\"“«][^\"“”«»\s]+\s[^\"“”«»\n]+[\"”»]"
 CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]+`|^(?:>|    |\t|//|#|\$ )[^\n]*$", re.S | re.M)
 # "Translate to German: …": text that somebody works on, unless the writer is in the words before it.
 _INTRODUCED = re.compile(r"^\W*(?:[\w'’]+\W+){2,}?[\w'’]+: ")
-WRITER = re.compile(r"\b(?:i|me|my|mine|we|our|us|tôi|mình|tớ|em)\b", re.I)
-NEGATION = re.compile(
+WRITER = any_case(r"\b(?:i|me|my|mine|we|our|us|tôi|mình|tớ|em)\b")
+NEGATION = any_case(
     r"\b(?:not|no|never|nothing|none|without|stop|stopped|avoid|cannot|hates?|hated|dislikes?|neither|nor|tired of|"
-    r"không|đừng|chẳng|chả|chưa|ghét|bỏ|thôi)\b|n['’]t\b",
-    re.I,
+    r"không|đừng|chẳng|chả|chưa|ghét|bỏ|thôi)\b|n['’]t\b"
 )
 
 

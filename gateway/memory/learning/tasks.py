@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Sequence
 
@@ -11,6 +10,7 @@ import msgspec
 import structlog
 
 from gateway.base.errors import InvalidRequestError
+from gateway.base.patterns import any_case
 from gateway.base.redact import redact
 from gateway.memory.context import MemoryParts
 from gateway.memory.history import asks_for_told
@@ -49,8 +49,8 @@ _FRAME_TOKENS = 16
 # Characters of a message that are compared with titles. What is longer was pasted, and is about something else.
 _MOST_NOTED = 8_000
 
-_ON_TASKS = re.compile(
-    r"\b(?:tasks?|to-?dos?|lists?|remind\w*|plans?|planned|today|việc|nhắc|hôm nay|kế hoạch)\b", re.I
+_ON_TASKS = any_case(
+    r"\b(?:tasks?|to-?dos?|lists?|remind\w*|plans?|planned|today|việc|nhắc|hôm nay|kế hoạch)\b"
 )
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
+from gateway.base.patterns import any_case
 from gateway.memory.learning.statements import UPPER
 
 HOMES = (
@@ -13,7 +12,7 @@ HOMES = (
     r"valley|island|coast"
 )
 # Small letters that may be a place: one word that is no plural, or a kind of place or employer.
-PLACED = re.compile(
+PLACED = any_case(
     rf"(?-i:[{UPPER}])\w|^[^\W\d]+(?<!s)$|"
     # Places with an s at the end, and what names of two words begin with.
     r"^(?:paris|brussels|texas|wales|athens|naples|dallas|vegas|leeds|reims|calais|cannes|nantes|tours|angers|limoges|"
@@ -31,22 +30,20 @@ PLACED = re.compile(
     r"operations|resources|relations|communications|electronics|graphics|statistics|physics|sports|arts|nhà|quê|phố|"
     r"phường|quận|huyện|xã|tỉnh|thành|chung cư|căn hộ|ký túc|trọ|làng|thôn|"
     r"công ty|ngân hàng|bệnh viện|trường|quán|xưởng|"
-    r"cửa hàng|tiệm|khách sạn|văn phòng|siêu thị|tổ chức|dự án|bưu điện|kho|sân bay|xí nghiệp)\b",
-    re.I,
+    r"cửa hàng|tiệm|khách sạn|văn phòng|siêu thị|tổ chức|dự án|bưu điện|kho|sân bay|xí nghiệp)\b"
 )
 
 # Values about the conversation, another person, or nothing in particular.
-TALK = re.compile(
+TALK = any_case(
     r"\b(?:you|yours?|he|she|it|its|they|them|this|that|these|those|him|her|us|what|who|which|where|how|when|"
     r"(?:what|when|how|who)ever|(?:every|any|no|some)(?:thing|one|body)|bạn|nó|này|kia|đó|ấy|vậy|thế|"
     r"điều(?! (?:dưỡng|hòa|hoà|khiển|phối))|hắn|thì|"
     r"the (?:first|second|third|last|next|one|way|idea|other|latter|former|new|same))\b|"
     r"^(?:not|so|too|as|if|to be|like|"
-    r"my life|one|both|all|another|more|fear|hope|peace|hell|denial|một (?:cái|chút)|được|là|cho|có|phải)\b",
-    re.I,
+    r"my life|one|both|all|another|more|fear|hope|peace|hell|denial|một (?:cái|chút)|được|là|cho|có|phải)\b"
 )
-UNCLEAR = re.compile(rf"\b(?:i|mình|tôi|tớ)\b|{TALK.pattern}", re.I)
-NO_PLACE = re.compile(
+UNCLEAR = any_case(rf"\b(?:i|mình|tôi|tớ)\b|{TALK.pattern}")
+NO_PLACE = any_case(
     r"^(?:my|our|your|sin|limbo|chaos|misery|poverty|luxury|comfort|secret|silence|exile|danger|sợ|"
     r"an? (?:\w+ )?(?:third|another|different|foreign|new|strange) country|"
     r"constant|dreams?|night|pain|interesting|\d|linux|windows|mac\w*|neo?vim|vim|emacs|vs ?code|"
@@ -56,31 +53,27 @@ NO_PLACE = re.compile(
     r"a (?:dream|simulation|bubble|different|better)|scratch|nhà|văn phòng|công ty|trường|ngoài|trên|dưới|"
     r"trong|đây|đó|kia|"
     r"(?:an?|another|the) (?:[\w-]+ ){1,2}(?:flat|house|apartment|place|home|room|studio|office|desk|team|job|role|"
-    r"project|server|host|laptop|provider|bank|plan|version|framework)(?=$| (?:last|this|yesterday|today|recently)))\b",
-    re.I,
+    r"project|server|host|laptop|provider|bank|plan|version|framework)(?=$| (?:last|this|yesterday|today|recently)))\b"
 )
-NO_NAME = re.compile(
+NO_NAME = any_case(
     r"^(?:(?-i:a|an|the)|later|back|when|if|at|on|in|tomorrow|tonight|today|soon|again|asap|crazy|maybe|old|whatever|not|"
     r"unknown|hard|easy|important|mud|there|here|being|is|was|by|for|pronounced|spelled|too|very|so|never|your|what|"
-    r"now|anytime|sir|away|up|off|out|to|into|from|mon(?:day)?|tuesday|wednesday|thursday|friday|saturday|sunday|lazy|stupid|weird|biased)\b",
-    re.I,
+    r"now|anytime|sir|away|up|off|out|to|into|from|mon(?:day)?|tuesday|wednesday|thursday|friday|saturday|sunday|lazy|stupid|weird|biased)\b"
 )
 # "This is John's Distribution", "I'm from Lexington Software"
 ORGANIZATION = (
     r"['’]s \w|\b(?:company|co|corp(?:oration)?|inc(?:orporated)?|ltd|llc|gmbh|university|college|bank|hotel|hospital|"
     r"clinic|agency|group|software|enterprises|technologies|solutions|services|department|office|desk|associates|partners|sons)\b\.?$"
 )
-NO_ALLERGY = re.compile(
+NO_ALLERGY = any_case(
     r"^(?:mondays?|work|people|bullshit|nonsense|mornings?|meetings?|exercise|stupid\w*|getting up|"
-    r"dậy sớm|đi làm|công việc|thứ hai|họp|người)\b",
-    re.I,
+    r"dậy sớm|đi làm|công việc|thứ hai|họp|người)\b"
 )
-NO_WORKPLACE = re.compile(
+NO_WORKPLACE = any_case(
     r"^(?:night|the moment|last|free|first|now|once|all|general|theory|practice|peace|fun|food|money|nothing|exposure|"
-    r"spite|love|a living|vui)\b",
-    re.I,
+    r"spite|love|a living|vui)\b"
 )
-NO_VEHICLE = re.compile(r"^(?:hard|bus|train|point|lot|bit|few)\b", re.I)
+NO_VEHICLE = any_case(r"^(?:hard|bus|train|point|lot|bit|few)\b")
 
 MONTH = r"(?:jan|feb|mar|apr|may|june?|july?|aug|sep|oct|nov|dec)[a-z]*"
 LANGUAGE = (
@@ -155,9 +148,8 @@ MEDICINE = (
     r"statins|iron (?:pills|tablets))"
 )
 # A model, a make or a version, rather than "a mess".
-MODEL = re.compile(
-    r"\d|(?-i:[A-Z])(?!\w+day\b)|\b(?:thinkpad|iphone|ipad|macbook|chromebook|pixel|galaxy|dell|lenovo|nokia)\b",
-    re.I,
+MODEL = any_case(
+    r"\d|(?-i:[A-Z])(?!\w+day\b)|\b(?:thinkpad|iphone|ipad|macbook|chromebook|pixel|galaxy|dell|lenovo|nokia)\b"
 )
 DISEASE_VI = (
     r"(?P<what>(?:bệnh|viêm|đau|suy|rối loạn|thiếu|hở|tim|hen|cận|viễn|loạn|dị tật|điếc|mù|liệt|sỏi|gút|ung thư|"

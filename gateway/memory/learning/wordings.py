@@ -9,8 +9,9 @@ import re
 
 from msgspec import Struct
 
+from gateway.base.patterns import LatePattern, any_case
 from gateway.memory.learning import values
-from gateway.memory.learning.statements import UPPER, LatePattern
+from gateway.memory.learning.statements import UPPER
 
 # The writer as subject, with adverbs; in Vietnamese, words that mean others too are only tried where a verb follows.
 SUBJECT_VI = r"(?:tôi|mình|tớ|tao|tui|mk|mik|em|anh|chị|con|e(?= (?:bị|đang|học|làm|là|ở|tên|dị)\b))"
@@ -108,9 +109,9 @@ def _row(
     either = [each.pattern for each in (refused, values.UNCLEAR if clear else None) if each is not None]
     return Wording(
         key,
-        tuple(LatePattern(pattern, re.I) for pattern in patterns),
+        tuple(LatePattern(pattern) for pattern in patterns),
         several,
-        re.compile("|".join(either) or r"(?!)", re.I),
+        any_case("|".join(either) or r"(?!)"),
         wanted,
     )
 
@@ -127,15 +128,13 @@ WORDINGS = (
         rf"{_VI} tên(?: là)? {_NAME}",
         rf"tên(?: của)? {SUBJECT_VI}(?: là)? {_NAME}",
         rf"{_PLEASE}gọi {SUBJECT_VI} là {_NAME}(?: cho \w+)?",
-        refused=re.compile(f"{values.NO_NAME.pattern}|{values.ORGANIZATION}", re.I),
+        refused=any_case(f"{values.NO_NAME.pattern}|{values.ORGANIZATION}"),
     ),
     _row(  # "mình là Khánh": one syllable with a capital, which jobs have not
         "name",
         rf"{SUBJECT_VI} là (?P<what>(?-i:(?=[{UPPER}]))(?:ngh?|[cgkpt]h|nh|tr|[bcdđghklmnpqrstvx])?[aeiouyà-ỹ]{{1,3}}"
         r"(?:ch|ng|nh|[cmnpt])?)",
-        refused=re.compile(
-            r"(?:sếp|gay|nam giới|nữ|chủ|vợ|chồng|mẹ|má|ba|bố|con|lính|cô|thầy|bot|mod|ma)", re.I
-        ),
+        refused=any_case(r"(?:sếp|gay|nam giới|nữ|chủ|vợ|chồng|mẹ|má|ba|bố|con|lính|cô|thầy|bot|mod|ma)"),
     ),
     _row(
         "home_city",
@@ -159,7 +158,7 @@ WORDINGS = (
         rf"i come from {_WHAT}",
         rf"{_MY} home ?town is {_WHAT}",
         rf"(?:quê {SUBJECT_VI}|{SUBJECT_VI} quê)(?: (?:ở|là|gốc))* {_PROPER}(?: .*)?",
-        refused=re.compile(f"{values.NO_PLACE.pattern}|{values.ORGANIZATION}", re.I),
+        refused=any_case(f"{values.NO_PLACE.pattern}|{values.ORGANIZATION}"),
     ),
     _row(
         "birthday",

@@ -8,19 +8,20 @@ from datetime import date, timedelta
 
 from msgspec import Struct
 
+from gateway.base.patterns import any_case
+
 _MONTHS = "january february march april may june july august september october november december".split()  # noqa: SIM905
 _NAMES = "|".join(_MONTHS)
-_MONTH = re.compile(
+_MONTH = any_case(
     # "May" and "march" are words, too: a preposition or a year must stand beside them.
     rf"\b(?:in|of|since|during|from|until|last|back in)\s+(?P<after>{_NAMES})\b(?:,?\s+(?P<year>\d{{4}}))?"
     rf"|\b(?P<before>{_NAMES}),?\s+(?P<of>\d{{4}})\b"
     r"|\btháng\s+(?P<number>1[0-2]|0?[1-9])\b(?:\s*(?:năm|/|-)\s*(?P<nam>\d{4}))?"
-    r"|\b(?P<iso>\d{4})-(?P<part>0[1-9]|1[0-2])\b(?!-)",
-    re.I,
+    r"|\b(?P<iso>\d{4})-(?P<part>0[1-9]|1[0-2])\b(?!-)"
 )
-_YEAR = re.compile(r"\b(?:in|since|during|of|from|year|năm)\s+(\d{4})\b", re.I)
-_LAST_MONTH = re.compile(r"\blast month\b|\btháng (?:trước|rồi)\b", re.I)
-_LAST_YEAR = re.compile(r"\blast year\b|\bnăm (?:ngoái|trước)\b", re.I)
+_YEAR = any_case(r"\b(?:in|since|during|of|from|year|năm)\s+(\d{4})\b")
+_LAST_MONTH = any_case(r"\blast month\b|\btháng (?:trước|rồi)\b")
+_LAST_YEAR = any_case(r"\blast year\b|\bnăm (?:ngoái|trước)\b")
 
 
 class Period(Struct, frozen=True):
@@ -67,12 +68,11 @@ class Days(Struct, frozen=True):
 
 _TOLD_AFTER = 3  # days; what happened on a day is often told a little later
 _SHORT_NAMES = "|".join(f"{month}|{month[:3]}" for month in _MONTHS) + "|sept"
-_DAY = re.compile(
+_DAY = any_case(
     rf"\b(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?: of)? (?P<month>{_SHORT_NAMES})\b(?:,? (?P<year>\d{{4}}))?"
     rf"|\b(?P<name>{_SHORT_NAMES})\.? (?P<on>\d{{1,2}})(?:st|nd|rd|th)?\b(?:,? (?P<of>\d{{4}}))?"
     r"|\b(?P<iso>\d{4})-(?P<part>0[1-9]|1[0-2])-(?P<last>0[1-9]|[12]\d|3[01])\b"
-    r"|\b(?P<ngay>\d{1,2})(?:/| tháng )(?P<thang>1[0-2]|0?[1-9])\b(?:(?:/| năm )(?P<nam>\d{4}))?",
-    re.I,
+    r"|\b(?P<ngay>\d{1,2})(?:/| tháng )(?P<thang>1[0-2]|0?[1-9])\b(?:(?:/| năm )(?P<nam>\d{4}))?"
 )
 
 

@@ -17,7 +17,7 @@ _MOST_CONVERSATIONS = 1000
 
 
 class Standing(Struct, frozen=True):
-    """The blocks of a prompt that stand in front of its messages, and ``head``, what else stands there."""
+    """The blocks in front of a prompt's messages; ``head`` is the other text there."""
 
     head: Hashable
     tasks: Block | None

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 
+from gateway.base.patterns import any_case
 from gateway.memory.history import DECIDED
 from gateway.memory.matching import WEAK_WORDS
 from gateway.memory.summaries.items import SENTENCE_END, Sentences, items, said_again
@@ -32,11 +33,10 @@ _WORD = re.compile(r"[^\W\d_]{2,}")
 _DIGIT = re.compile(r"[0-9]")
 _ASSIGNED = re.compile(r"(?<![\w.])([A-Za-z_]\w+) *=(?![=>~])")
 # Statements about oneself, in English and Vietnamese.
-_FIRST_PERSON = re.compile(
-    r"\b(?:i|i'm|i've|i'd|i'll|my|me|we|we're|our|us|mine|tôi|mình|em|tớ|bác|chị|anh|chúng tôi|của tôi)\b",
-    re.I,
+_FIRST_PERSON = any_case(
+    r"\b(?:i|i'm|i've|i'd|i'll|my|me|we|we're|our|us|mine|tôi|mình|em|tớ|bác|chị|anh|chúng tôi|của tôi)\b"
 )
-_NAMED = re.compile(r"\b(?:called|named?|names|tên)\b", re.I)
+_NAMED = any_case(r"\b(?:called|named?|names|tên)\b")
 _ASSISTANT = "Assistant"
 # Weights of what a sentence adds to the sentences picked before it.
 _ITEM, _OPEN_TASK, _PERSONAL, _DECISION, _NAMING = 3.0, 6.0, 1.0, 2.0, 2.0
@@ -57,17 +57,15 @@ _SAME_WORDS = 2
 _SELDOM = 8
 # A line that corrects what was said right before, whatever its words.
 _FILLER = r"\W*(?:(?:ok|okay|well|hm+|oh|ah|o+ps|um+|à|ừ|ờ|ủa|mà)\W+)*"
-CORRECTS = re.compile(
+CORRECTS = any_case(
     _FILLER
     + r"(?:actually,? no|no,? (?:actually|wait)|wait,? no|scratch that|correction|make (?:it|that)|on second thought|"
-    r"(?:i )?changed my mind|i meant?\b|(?:không,? )?(?:nhầm|lộn)(?:\W|$)|à không|thôi\W|ý (?:là|mình|em|tôi))",
-    re.I,
+    r"(?:i )?changed my mind|i meant?\b|(?:không,? )?(?:nhầm|lộn)(?:\W|$)|à không|thôi\W|ý (?:là|mình|em|tôi))"
 )
 # Only if it shares a word with that, or both have a number.
-_MAY_CORRECT = re.compile(
+_MAY_CORRECT = any_case(
     rf"^{_FILLER}(?:actually|sorry|no|nope|not|rather|they moved|(?:i |we )?(?:went|going|go) with|đổi|dời|không)\b|"
-    r"\b(?:actually|instead|now|then|thôi|rồi)\W*$",
-    re.I,
+    r"\b(?:actually|instead|now|then|thôi|rồi)\W*$"
 )
 _LOOKS_BACK = 3  # sentences of people
 # Tokens that any sentence costs beside its own: without them the shortest sentences always win.

@@ -11,11 +11,12 @@ from collections.abc import Callable, Sequence, Set
 
 from msgspec import Struct
 
+from gateway.base.patterns import any_case
 from gateway.base.stems import stem
 from gateway.memory.summaries.items import SENTENCE_END, Sentences, contains, items, said_again
 from gateway.store.stop_words import VIETNAMESE_SYLLABLE, plain
 
-_OPEN_TASK = re.compile(r"\b(?:TODO|FIXME)\b|(?<!\w)\[ \]", re.I)
+_OPEN_TASK = any_case(r"\b(?:TODO|FIXME)\b|(?<!\w)\[ \]")
 _LONGEST_PIN = 240
 # A summary without its pins has this share of the names, numbers and identifiers, if there are more than a few.
 _LEAST_TOLD = 0.25
@@ -26,13 +27,13 @@ _ANY_WORD = re.compile(r"[^\W\d_]+")
 _TOLD_BY = re.compile(r"[^\W\d_][\w'’-]*(?: \w+){0,2}: |\b(?:User|Assistant|said|asked|says)\b")
 _ASSISTANT_LINE = re.compile(r"^Assistant: .*$", re.M)
 # Where a clause ends, with a space after it: "18:45" is one number.
-_CLAUSE_END = re.compile(r"[,;:]\s|\s(?:and|but|while|và|còn|nhưng)\s", re.I)
+_CLAUSE_END = any_case(r"[,;:]\s|\s(?:and|but|while|và|còn|nhưng)\s")
 _THOUSANDS = re.compile(r"(?<=\d)[,.](?=\d{3}(?!\d))")
-_ORDINAL = re.compile(r"(?<=\d)(?:st|nd|rd|th)\b", re.I)
-_POSSESSIVE = re.compile(r"['’]s$", re.I)
+_ORDINAL = any_case(r"(?<=\d)(?:st|nd|rd|th)\b")
+_POSSESSIVE = any_case(r"['’]s$")
 _ROLES = {"User", "Assistant"}
 _LABEL = re.compile(r"([^\W\d_][\w'’-]*): ")
-_OF_ONESELF = re.compile(r"\b(?:I|my|tôi|mình|tớ)\b", re.I)
+_OF_ONESELF = any_case(r"\b(?:I|my|tôi|mình|tớ)\b")
 _HALF_WORD_BEFORE = re.compile(r"\A\S+")
 _HALF_WORD_BEHIND = re.compile(r"\S+\Z")
 _NAME_LIKE = re.compile(r"[^\W\d_]\w*")

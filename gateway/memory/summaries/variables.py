@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 import msgspec
 from msgspec import Struct
 
+from gateway.base.patterns import any_case
 from gateway.store.memory.messages import StoredMessage
 
 _FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})[^\n]*\n(.*?)(?:^[ \t]*\1[ \t]*$|\Z)", re.M | re.S)
@@ -23,10 +24,10 @@ _ASSIGNED = re.compile(
     r"(?: *: *[\w<>\[\]., |]+)? *(?::=|<-|=)(?![=>~]) *(\S.*)$",
     re.M,
 )
-_DEFINED = re.compile(
+_DEFINED = any_case(
     r"^(?:(?:export|default|pub|public|static|async|abstract) +)*(def|function|fn|func|class|struct|interface|enum|"
     r"trait|create table) +([A-Za-z_$][\w$]*)[^\n]*[({:]",
-    re.M | re.I,
+    re.M,
 )
 # "So `LIMIT = 6` from now on", "changed. LIMIT = 6"
 _INLINE = re.compile(r"`|(?<=[.!?;:]) +")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from gateway.ask.text.words import any_case
+from gateway.base.patterns import any_case
 from gateway.base.redact import MARK
 from gateway.runs.planning.known import NamedThings
 from gateway.runs.planning.lists import list_requests

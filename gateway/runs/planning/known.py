@@ -9,7 +9,7 @@ from pathlib import Path
 import apsw
 from msgspec import Struct
 
-from gateway.ask.text.words import any_case
+from gateway.base.patterns import any_case
 from gateway.store.code.files import documents_of, files_named
 from gateway.store.code.graph import places_named
 from gateway.store.code.projects import list_projects

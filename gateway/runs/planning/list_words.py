@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from gateway.ask.text.words import any_case
-from gateway.memory.learning.statements import LatePattern
+from gateway.base.patterns import LatePattern, any_case
 from gateway.memory.learning.wordings import SUBJECT_VI
 from gateway.runs.planning.when import DAY
 
@@ -139,9 +138,7 @@ FORMS: dict[Op, tuple[str, ...]] = {
         rf"{_PUT_VI} (?:vào|vô|vao|vo) (?:{LIST_VI})\s*:? (?P<what>.+)",
     ),
 }  # fmt: skip
-PATTERNS = tuple(
-    (op, LatePattern(words + _END, re.I | re.S)) for op, forms in FORMS.items() for words in forms
-)
+PATTERNS = tuple((op, LatePattern(words + _END, re.S)) for op, forms in FORMS.items() for words in forms)
 LISTED = any_case(LIST)
 # Everything that a question for the list may have beside the list and a day.
 SHOWN = any_case(

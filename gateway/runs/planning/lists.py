@@ -6,7 +6,7 @@ import re
 
 from msgspec import Struct
 
-from gateway.ask.text.words import any_case
+from gateway.base.patterns import any_case
 from gateway.runs.planning import list_words
 from gateway.runs.planning.reminders import POLITE_END, without_wish
 

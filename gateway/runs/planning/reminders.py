@@ -7,8 +7,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from gateway.ask.text.words import any_case
-from gateway.memory.learning.statements import LatePattern
+from gateway.base.patterns import LatePattern, any_case
 from gateway.runs.planning.vietnamese import in_plain_words
 from gateway.runs.planning.when import DAY, SPAN, SPOKEN, SPOKEN_HOUR, TIME, TIME_WITHIN
 
@@ -90,9 +89,7 @@ _FORMS: dict[Kind, tuple[str, ...]] = {
         rf"nhắc(?: nhở)? {_ME_VI}",
     ),
 }
-_WORDINGS = tuple(
-    (kind, LatePattern(words, re.I | re.S)) for kind, forms in _FORMS.items() for words in forms
-)
+_WORDINGS = tuple((kind, LatePattern(words, re.S)) for kind, forms in _FORMS.items() for words in forms)
 # Nothing to be reminded of.
 _VAGUE = any_case(
     r"(?:(?:to|about|of|for)\s+)?(?:it|that|this|something(?: (?:later|for me))?|some ?things?|me|us|myself|again|"
@@ -226,7 +223,7 @@ _TIMED_ONLY = any_case(r"tell me to|let me know|nhớ việc|nhớ báo|báo")
 _JOKE = any_case(r"\b(?:(?:ha){2,}|lo+l|jk|just kidding)\b")
 # "Before Friday" is no time to be reminded at.
 _DEADLINE = any_case(r"\b(?:before|until|till|trước|trước khi)\s*$")
-_NO_TEXT = re.compile(r"at\b|.*(?:[;!?]|\.\s)", re.I | re.S)
+_NO_TEXT = any_case(r"at\b|.*(?:[;!?]|\.\s)", re.S)
 _OF_REMINDING = any_case(
     r"(?:(?:alert|remind|notify|tell) me (?:(?:when|that) it['’]s time )?to|"
     r"so (?:that )?i (?:do not|don['’]?t) forget(?: to| about)?)\s+"

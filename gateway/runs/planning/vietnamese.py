@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator
 
-from gateway.ask.text.words import any_case
+from gateway.base.patterns import any_case
 
 _ONES = ("", "một", "hai", "ba", "bốn", "năm", "sáu", "bảy", "tám", "chín")
 _ONES_OF_TENS = {"một": ("một", "mốt"), "bốn": ("bốn", "tư"), "năm": ("năm", "lăm", "nhăm")}
@@ -144,7 +144,7 @@ _PLAINER: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ..
 )
 # Of the regions, and typed without marks: a hen stays in English.
 _PARTICLES = any_case(r"(?: (?:hỉ|hi|hen|nghen|voi|với|nhe|nhá|nha))+(?=\W*$)")
-_HOUR = re.compile(r"\d\s*(?:giờ|h\b|h\d|:\d)", re.I)
+_HOUR = any_case(r"\d\s*(?:giờ|h\b|h\d|:\d)")
 _NOON = any_case(rf"\btrưa (?={_DAY}\b)")
 
 

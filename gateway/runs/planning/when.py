@@ -6,8 +6,8 @@ import contextlib
 import re
 from datetime import date, datetime, timedelta
 
-from gateway.ask.text.words import any_case
 from gateway.base.errors import InvalidRequestError
+from gateway.base.patterns import any_case
 from gateway.runs.planning.vietnamese import in_plain_words
 
 _NUMBER_WORDS = (
@@ -94,7 +94,7 @@ _WHEN = any_case(
 )
 DAY = rf"(?:{_DAY}(?:\s+{_PART})?)"  # a day without an hour
 _DAY_ALONE = any_case(DAY)
-_HOUR_AT_END = re.compile(rf"(?P<text>.+?),?\s+(?P<hour>{_AT}(?:{_CLOCK}))", re.I | re.S)
+_HOUR_AT_END = any_case(rf"(?P<text>.+?),?\s+(?P<hour>{_AT}(?:{_CLOCK}))", re.S)
 _PARTS_OF_CLOCK = any_case(
     r"(?P<hour>\d{1,2}?)(?:(?:[:.h]|\s*giờ\s*)(?P<minute>\d{1,2})|(?P<joined>\d\d))?\D*"
 )

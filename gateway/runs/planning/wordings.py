@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 
-from gateway.ask.text.words import any_case
-from gateway.memory.learning.statements import LatePattern
+from gateway.base.patterns import LatePattern, any_case
 from gateway.runs.planning.when import TIME
 
 _ME = r"(?:me|us|(?:cho )?(?:tôi|mình|em|anh|chị|chúng tôi))"
@@ -32,16 +31,16 @@ AND = any_case(
 )
 _WH = r"(?:who|whom|whose|what|when|where|which|why|how)(?:['’]?s|['’]re)?\b"
 _AI = r"(?:ai|cái gì|gì|khi nào|năm nào|ở đâu|tại sao|vì sao|thế nào|như thế nào|bao nhiêu|mấy|cái nào)"
-QUESTION = re.compile(
+QUESTION = any_case(
     rf"{_WH}.*|[^?.]{{1,60}}[:,]\s*{_WH}.*\?|(?:is|are|was|were|does|did|do|has|have|had)\s(?!you).*\?|"
     rf".*\b{_AI}\b.*\?|(?:ai (?:đã|là|tạo|viết|làm|sáng|phát|nghĩ|thiết)|mấy giờ|tại sao|vì sao)\b.*|"
     rf".*\b(?:là|ở|vào) {_AI}|.*\b(?:do|bởi|của) {_AI}\b.*|"
     r".*\blàm gì|.*\b(?:ở đâu|khi nào|năm nào|thế nào|bao nhiêu)",
-    re.I | re.S,
+    re.S,
 )
 # The wiki knows nothing about the user.
 PERSONAL = any_case(r"\b(?:i|i['’]\w+|me|my|mine|we|our|ours|us|you|your|tôi|mình|chúng tôi|bạn)\b")
-LEARN = re.compile(
+LEARN = any_case(
     rf"(?:find out|figure out|work out|learn|look up|look into|dig up|tell {_ME}|teach {_ME}|check|research|"
     rf"let {_ME} know|explain(?: to {_ME})?|describe(?: to {_ME})?|show {_ME}|see|do you know|"
     r"i(?:['’]d| would) (?:like|love) to (?:know|learn)|i (?:want|need) to (?:know|learn)|"
@@ -49,9 +48,9 @@ LEARN = re.compile(
     rf"cho {_ME} biết|{_ME} muốn biết|(?:tìm hiểu|tìm|tra|kiểm tra)(?: (?:ra|xem|thử))+|"
     rf"tìm hiểu|xem|giải thích(?: cho {_ME})?)\s+"
     r"(?P<question>.+?)(?:(?: and|,)? (?:tell|let) me(?: know)?)?",
-    re.I | re.S,
+    re.S,
 )
-TOPIC = re.compile(
+TOPIC = any_case(
     rf"(?:tell {_ME}|learn|read up|find|find out|look for|search for|i want to (?:know|learn)|"
     r"i(?:['’]d| would) like to (?:know|learn)|give me)?\s*"
     r"(?:(?:something|anything|everything|more|all|information|info|some information)\s+)*"
@@ -59,7 +58,7 @@ TOPIC = re.compile(
     r"(?:explain|describe|research|investigate|study|look into)\s+(?P<explained>[^?;,.]{2,80})|"
     r"what (?:does|do) (?:the )?wiki (?:say|know|tell)s? about\s+(?P<of_wiki>.+?)[?]?|"
     r"(?:tìm hiểu|tìm thông tin|đọc)\s+về\s+(?P<về>[^?;,.]{2,80})",
-    re.I | re.S,
+    re.S,
 )
 COMPARE = any_case(
     r"(?:compare|so sánh)\s+(?P<a>[^,;]{2,60}?)\s+(?:and|with|to|và|với)\s+(?P<b>[^,;]{2,60})|"
@@ -149,19 +148,19 @@ _NAMED: dict[str, tuple[str, ...]] = {
         r"thêm\s+(?P<title>.+?)\s+vào danh sách.*",
     ),
 }
-NAMED = tuple((tool, LatePattern(words, re.I | re.S)) for tool, forms in _NAMED.items() for words in forms)
+NAMED = tuple((tool, LatePattern(words, re.S)) for tool, forms in _NAMED.items() for words in forms)
 KEEP_RESULT = any_case(
     rf"(?:{KEEP}|write)\s+{_OF_RESULT}(?: down)?(?: for later)?(?: {_TO_NOTES})?|"
     rf"(?:add|put)\s+{_OF_RESULT} {_TO_NOTES}|"
     r"(?:ghi|lưu) lại|ghi (?:chú|nhớ)|(?:ghi|lưu)(?: (?:nó|lại))? vào (?:ghi chú|sổ(?: tay)?|bộ nhớ)"
 )
-TELL_AT_END = re.compile(
-    rf"{_TELL}\s+(?:(?:that|rằng|là)\s+)?(?!(?:if|whether|about|xem|nếu|{_WH}))(?P<text>.+)", re.I | re.S
+TELL_AT_END = any_case(
+    rf"{_TELL}\s+(?:(?:that|rằng|là)\s+)?(?!(?:if|whether|about|xem|nếu|{_WH}))(?P<text>.+)", re.S
 )
-ASKED_OF_STEPS = re.compile(
+ASKED_OF_STEPS = any_case(
     r"(?:(?:in (?:\w+ ){1,3}(?:sentences?|words?|lines?|points)|briefly|shortly|quickly),?\s+)?"
     rf"(?:if|whether|xem|{_WH}|mấy)\b.*",
-    re.I | re.S,
+    re.S,
 )
 TELL_RESULT = any_case(
     rf"(?:(?:tell|notify|show|give|message) {_ME}|let {_ME} know|báo {_ME})(?: (?:about )?{_OF_RESULT})?"
@@ -179,12 +178,12 @@ SUM_UP = any_case(
     r"(?:summari[sz]e|sum up|explain|describe|tóm tắt|giải thích)\b|"
     r"(?:(?:give|show|write|make)(?: me)? )?(?:an? |the )?(?:[\w-]+ ){0,4}(?:summary|overview|gist|outline) of\b"
 )
-USES = re.compile(
+USES = any_case(
     r".*?\b(?:calls?|uses?|using|calling|invokes?|depends? on|(?:usages?|uses|callers?|calls) of|gọi|dùng|goi|dung)\s+"
     r"(?:the (?:function|method|class) |hàm |ham )?(?P<used>[\w.]+)(?:\(\))?(?:\s+(?:in|trong) (?:the )?\S+?)?[?]?|"
     r"where is (?P<name>[\w.]+)(?:\(\))? (?:used|called)(?: in \S+?)?[?]?|"
     r"(?:hàm |lớp )?(?P<passive>[\w.]+)(?:\(\))? (?:được|đang) (?:gọi|dùng|sử dụng)(?: (?:bởi|ở|từ|trong)\b.*)?",
-    re.I | re.S,
+    re.S,
 )
 OF_CALLS = any_case(r"\b(?:calls?|called|callers?|uses?|used|invokes?|gọi|dùng)\b")
 CODE = any_case(r"\b(?:code|codebase|functions?|method|class|module|source|repo|repository|hàm|mã nguồn)\b")
@@ -201,11 +200,11 @@ CODE_ASKED = any_case(
     r"\b(?:where|which|what|how|is|are|do|does|we|the place|the|code|for|in|of|to|uses?|it)\b(?!\w)|[?.!,]"
 )
 # Notes to keep of a file that was read: "note down when it closes".
-KEEP_ANSWER = re.compile(rf"{KEEP}(?: down)?\s+(?P<question>(?:{_WH}|whether\b|xem\b|mấy\b).*)", re.I | re.S)
+KEEP_ANSWER = any_case(rf"{KEEP}(?: down)?\s+(?P<question>(?:{_WH}|whether\b|xem\b|mấy\b).*)", re.S)
 # Topics to look up and keep: "save a summary of what Piet is to my notes".
-KEEP_FOUND = re.compile(
+KEEP_FOUND = any_case(
     rf"{KEEP}(?: down)?\s+(?:(?P<question>{_WH}[^:,]+?)|{_SUMMARY_OF}\s+(?P<topic>.+?))(?:\s+{_TO_NOTES})?",
-    re.I | re.S,
+    re.S,
 )
 # Things to find in a file whose name stands for FILE.
 IN_FILE = (

@@ -10,6 +10,7 @@ import re
 
 from msgspec import Struct
 
+from gateway.base.patterns import any_case
 from gateway.base.redact import MARK
 from gateway.runs.planning import wordings
 from gateway.runs.planning.beyond import CONDITION, KEPT, LISTED, RECURRING
@@ -21,7 +22,7 @@ from gateway.runs.planning.when import FROM_ANOTHER, TIME, TIME_WITHIN, with_hou
 from gateway.runs.tool import Toolbox
 
 _MOST_OPTIONS = 12
-_TIMED = re.compile(rf"{TIME},?\s+(?P<rest>.+)", re.I | re.S)
+_TIMED = any_case(rf"{TIME},?\s+(?P<rest>.+)", re.S)
 _HOLDING = ("remember", "add_task", "remind_at", "notify")
 _FINDING = (
     "list_tasks",

@@ -10,8 +10,8 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from gateway.ask.text.words import any_case
 from gateway.base.errors import InvalidRequestError
+from gateway.base.patterns import any_case
 from gateway.memory.learning.plain import FILLERS, plain_clauses
 from gateway.runs.planning.beyond import RECURRING
 from gateway.runs.planning.lists import ListRequest, list_requests
@@ -49,10 +49,10 @@ _LEADING = any_case(r"(?:(?:ok|okay|yes|please|to|remind me to|about|it['’]s|�
 
 
 # Does not answer the question for a title.
-_NO_THING = re.compile(
+_NO_THING = any_case(
     r"(?:i['’]?(?:m|ve|d|ll)?|you|what|who|whose|when|where|which|why|how|is|are|was|do|does|did|can|could|tell|show|hi|"
     r"hello|thanks?|thank you|ok|okay|yes|tôi|mình|bạn)\b.*",
-    re.I | re.S,
+    re.S,
 )
 
 

@@ -10,8 +10,8 @@ from typing import Annotated, Any
 import apsw
 from msgspec import Meta, Struct
 
-from gateway.ask.text.words import any_case
 from gateway.base.errors import InvalidRequestError
+from gateway.base.patterns import any_case
 from gateway.base.redact import redact
 from gateway.memory.planning.budget import time_zone
 from gateway.memory.worker import JobPostponedError
@@ -27,9 +27,7 @@ from gateway.store.stop_words import plain
 Said = Annotated[str, Meta(min_length=1, max_length=1000)]
 # A run looks at the clock again after this long, in case the clock is set.
 _LONGEST_WAIT = 600.0
-_OF_KEY = re.compile(
-    r"(?:my |the |our )*(?P<what>.+?)\s+(?:is|are|was|were|=|là)\b.*|(?P<words>.+)", re.I | re.S
-)
+_OF_KEY = any_case(r"(?:my |the |our )*(?P<what>.+?)\s+(?:is|are|was|were|=|là)\b.*|(?P<words>.+)", re.S)
 _QUESTION = any_case(r"(?:who|whom|whose|what|when|where|which|why|how|ai|gì)\b")
 # Words before "is" that name nothing: facts about different things would have one key.
 _NAMES_NOTHING = any_case(r"(?:it|this|that|there|here|he|she|they|we|you|i|today|nó|đây|đó|hôm nay)")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from gateway.base.patterns import any_case
 from gateway.wiki.html.tokens import VOID, Tag, tokens
 
 # Pictures, forms, controls, scripts.
@@ -32,7 +33,7 @@ _HIDDEN_CLASSES = frozenset(
 _HIDDEN_ROLES = frozenset({"contentinfo", "doc-backlink", "navigation", "search"})
 # The number of a note, in the text and before the note; "[1]" would be taken for a citation.
 _NOTE_MARKS = frozenset({"footnote", "footnote-reference", "para"})
-_HIDDEN_STYLE = re.compile(r"display\s{0,8}:\s{0,8}none", re.IGNORECASE)
+_HIDDEN_STYLE = any_case(r"display\s{0,8}:\s{0,8}none")
 _MATH_WRAPPER = re.compile(r"\{\\(?:display|text|script)style\s?(.*)\}", re.DOTALL)
 # The end tag of an element outside a table does not end the table's cells.
 _BARRIERS = frozenset({"table", "caption", "td", "th"})

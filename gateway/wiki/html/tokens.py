@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
+from gateway.base.patterns import any_case
 from gateway.wiki.wikitext.protect import decode_entities
 
 VOID = frozenset(
@@ -20,7 +21,7 @@ VOID = frozenset(
     }
 )  # fmt: skip
 _RAW = frozenset({"script", "style", "textarea", "title", "iframe", "noembed", "noframes", "xmp"})
-_RAW_END = {name: re.compile(f"</{name}", re.IGNORECASE) for name in _RAW}
+_RAW_END = {name: any_case(f"</{name}") for name in _RAW}
 _NAME = re.compile(r"<(/?)([A-Za-z][^\s/>]*)")
 _VALUE_OR_END = re.compile(r"=\s*([\"'])|>")
 _ATTRIBUTE = re.compile(r"([^\s=/>\"']+)(?:\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'>]+)))?")

@@ -12,6 +12,7 @@ import socket
 import httpx2
 
 from gateway.base.errors import ConfigurationError
+from gateway.base.patterns import any_case
 from gateway.config.settings import WikiSettings
 from gateway.wiki.remote.trouble import WikiReplyError, WikiUnavailableError
 
@@ -21,9 +22,7 @@ _RETRY_SECONDS = 10.0
 REMEDY = "; set wiki.private_address to true to allow it"
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 # A URL whose host is obvious to a reader: no user name, escapes or non-ASCII letters.
-_PLAIN = re.compile(
-    r"https?://(?:\[[0-9a-f:.]+\]|[a-z0-9_.-]+)(?::[0-9]+)?(?:/[^#\\]*)?", re.ASCII | re.IGNORECASE
-)
+_PLAIN = any_case(r"https?://(?:\[[0-9a-f:.]+\]|[a-z0-9_.-]+)(?::[0-9]+)?(?:/[^#\\]*)?", re.ASCII)
 # NAT64 prefixes that embed an IPv4 address: RFC 6052, and RFC 8215 with 96 bits.
 _NAT64 = (ipaddress.IPv6Network("64:ff9b::/96"), ipaddress.IPv6Network("64:ff9b:1::/48"))
 # IETF protocol assignments (RFC 6890); some versions of `ipaddress` know only parts of it.

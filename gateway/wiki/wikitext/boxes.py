@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import re
 
+from gateway.base.patterns import any_case
 from gateway.wiki.wikitext.infobox import inner_values, parameters
 
 # Boxes about the page and not its subject, and lines that only lead to other pages.
-_ABOUT_PAGE = re.compile(
+_ABOUT_PAGE = any_case(
     r"(?:.*\b)?(?:stub|clean ?up|delet\w*|merge\w*|orphan\w*|updat\w*|expan\w*|outdated|draft|refimprove|unreferenced|"
     r"cit\w+|ref\w*|main\w*|see\w*|about|for|distinguish|hatnote|redirects?\w*|short description|displaytitle|navbox|"
     r"categor\w*|cat|copyright\w*|attribution|translat\w*|disambig\w*|efn|tooltip|talk\w*|user\w*|todo)\b.*",
-    re.I | re.S,
+    re.S,
 )
 _LONGEST_NAME = 60
 _PARAMETER = re.compile(r"\s*[\w -]{1,40}")
-_TEXT = re.compile(r"(?:1|text|content|body|message|note|warning|info)", re.I)
+_TEXT = any_case(r"(?:1|text|content|body|message|note|warning|info)")
 _SENTENCE = re.compile(r"(?:\S+\s+){3}.*[.!?:)][\"'”’\]]*\Z", re.S)
 # Templates of Wikipedia and of many others, with what stands between their values.
 _INLINE = {

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from itertools import takewhile
 
+from gateway.base.patterns import any_case
 from gateway.wiki.definitions import defined
 from gateway.wiki.source import Section
 from gateway.wiki.wikitext.html_lists import lists_as_wikitext
@@ -23,8 +24,8 @@ from gateway.wiki.wikitext.tables import opens_table, read_table
 # Part of the sample's marker: after an increment stored sample pages are extracted again.
 VERSION = 4
 
-_REDIRECT = re.compile(
-    r"\s{0,100}#REDIRECT\s{0,100}:?\s{0,100}\[\[([^\[\]{}\n|]{1,512})(?:\|[^\[\]\n]{0,512})?\]\]", re.I
+_REDIRECT = any_case(
+    r"\s{0,100}#REDIRECT\s{0,100}:?\s{0,100}\[\[([^\[\]{}\n|]{1,512})(?:\|[^\[\]\n]{0,512})?\]\]"
 )
 _REDIRECT_WINDOW = 4096
 _RULE = re.compile(r"-{4,}[ \t]*")

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import re
 
+from gateway.base.patterns import any_case
 from gateway.wiki.wikitext.protect import ProtectedText, block_of
 
-_TOKEN = re.compile(
+_TOKEN = any_case(
     r"<(?P<end>/?)(?P<tag>ul|ol|dl|li|dt|dd|p)(?:[\s/][^<>]{0,1000})?>"
     r"|^[ \t:]*(?P<table>\{\||\|\})|^=(?P<heading>[^\n]{1,1000})=[ \t]*$",
-    re.IGNORECASE | re.MULTILINE,
+    re.M,
 )
 _LISTS = {"ul": "*", "ol": "#", "dl": ":"}
 _ITEMS = {"li": "", "dt": ";", "dd": ":"}  # the last sign, if it is not the list's

@@ -4,28 +4,27 @@ from __future__ import annotations
 
 import re
 
+from gateway.base.patterns import any_case
+
 # Begins a line that is a row of an infobox; a noncharacter.
 ROW = "\ufdd3"
 
-_NAME = re.compile(
-    r"\s*(?:[\w ]{0,40}\b)?(?:(?:info|tax[ao]|species|chem|drug|geo|star)box|ficha de|info/|(?:hộp )?thông tin\b)",
-    re.IGNORECASE,
+_NAME = any_case(
+    r"\s*(?:[\w ]{0,40}\b)?(?:(?:info|tax[ao]|species|chem|drug|geo|star)box|ficha de|info/|(?:hộp )?thông tin\b)"
 )
 # Each language has its own names for a box, so it is recognised by its form: only named values, one per line.
 _LEAST_VALUES = 3
 _NAMED_LINE = re.compile(r"\n[ \t]{0,40}\|[ \t]{0,40}[^\s|={}\[\]][^|={}\[\]\n]{0,60}=")
 _BARE_LINE = re.compile(r"\n[ \t]{0,40}\|[^=\n]*(?=\n|\Z)")
-_NO_BOX = re.compile(
-    r"\A\s*(?:cite\b|citation|quote|chú thích|navbox|sidebar)|\n[ \t]{0,40}\|[ \t]{0,40}(?:list|group)1[ \t]*=",
-    re.IGNORECASE,
+_NO_BOX = any_case(
+    r"\A\s*(?:cite\b|citation|quote|chú thích|navbox|sidebar)|\n[ \t]{0,40}\|[ \t]{0,40}(?:list|group)1[ \t]*="
 )
 # Values that say how the box looks, by their name or form.
-_LAYOUT = re.compile(
+_LAYOUT = any_case(
     r"(?:.* )?(?:image|logo|picture|photo|caption|alt|upright)\d*(?: .*)?"
-    r"|(?:body|title|above|header|label|data|row|below) ?style\d*",
-    re.IGNORECASE,
+    r"|(?:body|title|above|header|label|data|row|below) ?style\d*"
 )
-_LAYOUT_VALUE = re.compile(r".*\.(?:png|svg|jpe?g|gif|webp|ogg|ogv|webm)|(?:x?\d+)+px", re.IGNORECASE)
+_LAYOUT_VALUE = any_case(r".*\.(?:png|svg|jpe?g|gif|webp|ogg|ogv|webm)|(?:x?\d+)+px")
 _PIECE = re.compile(r"\{\{|\}\}|\[\[|\]\]|\|")
 _BRACES = re.compile(r"\{\{|\}\}")
 _MOST_NESTED = 8  # bounds how often text is copied

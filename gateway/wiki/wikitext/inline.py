@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 
+from gateway.base.patterns import any_case
 from gateway.wiki.scripts import LOWERED, LOWERED_END, RAISED, RAISED_END, show_scripts
 from gateway.wiki.wikitext.protect import ProtectedText, decode_entities, restore
 
 # An external link and its optional text; bounded because the bracket may never close.
-_EXTERNAL = re.compile(
+_EXTERNAL = any_case(
     r"\[((?:https?:|ftps?:|ircs?:|mailto:|news:)?(?://|(?<=mailto:))[^\s\[\]<>\"]{1,2000})"
-    r"(?:[ \t]{1,8}([^\[\]\n]{0,1000}))?\]",
-    re.IGNORECASE,
+    r"(?:[ \t]{1,8}([^\[\]\n]{0,1000}))?\]"
 )
 _QUOTES = re.compile(r"'{2,}")
 _SHOWN_QUOTES = {2: "", 3: "", 4: "'", 5: ""}
@@ -19,19 +19,18 @@ _MAGIC = re.compile(
     r"__(?:NO|FORCE)?TOC__|__NOEDITSECTION__|__NEWSECTIONLINK__|__(?:NO)?INDEX__|__HIDDENCAT__|__NOGALLERY__"
     r"|__NOTITLECONVERT__|__NOCONTENTCONVERT__|__DISAMBIG__|__STATICREDIRECT__|__EXPECTUNUSEDCATEGORY__"
 )
-_LINE_BREAK = re.compile(
-    r"[ \t]{0,8}<(?:br|hr)\s{0,8}/?>[ \t]{0,8}\n?|</(?:p|div|tr|ul|ol|dl|blockquote)\s{0,8}>", re.I
+_LINE_BREAK = any_case(
+    r"[ \t]{0,8}<(?:br|hr)\s{0,8}/?>[ \t]{0,8}\n?|</(?:p|div|tr|ul|ol|dl|blockquote)\s{0,8}>"
 )
-_ITEM = re.compile(r"<li(?:\s[^<>]{0,500})?>", re.IGNORECASE)
-_CELL = re.compile(r"</t[dh]\s{0,8}>\s{0,80}<t[dh](?:\s[^<>]{0,500})?>", re.IGNORECASE)
-_SCRIPT = re.compile(r"<(/?)(sup|sub)(?:\s[^<>]{0,500})?>", re.IGNORECASE)
+_ITEM = any_case(r"<li(?:\s[^<>]{0,500})?>")
+_CELL = any_case(r"</t[dh]\s{0,8}>\s{0,80}<t[dh](?:\s[^<>]{0,500})?>")
+_SCRIPT = any_case(r"<(/?)(sup|sub)(?:\s[^<>]{0,500})?>")
 _SCRIPT_MARKS = {"sup": (RAISED, RAISED_END), "sub": (LOWERED, LOWERED_END)}
 # Only the tags MediaWiki knows: anything else in angle brackets is text, and often a program.
-_TAG = re.compile(
+_TAG = any_case(
     r"</?(?:abbr|bdi|bdo|big|blockquote|b|caption|center|cite|code|data|dd|del|dfn|div|dl|dt|em|font|h[1-6]|ins|i|kbd"
     r"|li|mark|noinclude|nowiki|ol|onlyinclude|poem|pre|p|q|ruby|rb|rp|rt|samp|section|small|span|strike|strong"
-    r"|sub|sup|s|table|tbody|td|thead|th|time|tr|tt|ul|u|var|wbr)(?:[\s/][^<>]{0,1000})?>",
-    re.IGNORECASE,
+    r"|sub|sup|s|table|tbody|td|thead|th|time|tr|tt|ul|u|var|wbr)(?:[\s/][^<>]{0,1000})?>"
 )
 _SPACES = re.compile(r"[ \t\u00a0\u2009\u202f]+")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from gateway.base.patterns import any_case
 from gateway.wiki.wikitext.boxes import shown_text
 from gateway.wiki.wikitext.infobox import infobox_rows, is_infobox
 
@@ -15,7 +16,7 @@ _MAX_LINK_DEPTH = 8
 
 _LONGEST_SHOWN = 4000  # characters of a template that shows text
 
-_NOT_SHOWN = re.compile(r"(?:file|image|media|category)\s{0,8}:", re.IGNORECASE)
+_NOT_SHOWN = any_case(r"(?:file|image|media|category)\s{0,8}:")
 _LANGUAGE = re.compile(r"(?:ar|cs|da|de|el|en|eo|es|fi|fr|he|hu|it|ja|jbo|ko|nl|no|pl|pt|ru|sv|tr|uk|zh):\S")
 _NAMESPACE = re.compile(r"^[\w ]{1,40}:")
 _IN_PARENTHESES = re.compile(r"\s{0,8}\([^()]{0,200}\)$")

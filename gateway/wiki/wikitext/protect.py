@@ -11,6 +11,7 @@ import re
 
 from msgspec import Struct
 
+from gateway.base.patterns import any_case
 from gateway.wiki.scripts import without_marks
 
 _OPEN, _CLOSE = "\ufdd0", "\ufdd1"
@@ -26,10 +27,10 @@ _DROPPED = frozenset(
     }
 )  # fmt: skip
 _TAGS = sorted({"pre"} | _CODE | _INLINE | _DROPPED, key=len, reverse=True)
-_START = re.compile(rf"<!--|<({'|'.join(_TAGS)})((?:[\s/][^<>]{{0,1000}})?)>", re.IGNORECASE)
-_END = {tag: re.compile(rf"</{tag}\s{{0,20}}>", re.IGNORECASE) for tag in _TAGS}
+_START = any_case(rf"<!--|<({'|'.join(_TAGS)})((?:[\s/][^<>]{{0,1000}})?)>")
+_END = {tag: any_case(rf"</{tag}\s{{0,20}}>") for tag in _TAGS}
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
-_PRE_NOWIKI = re.compile(r"</?nowiki\s{0,20}>", re.IGNORECASE)
+_PRE_NOWIKI = any_case(r"</?nowiki\s{0,20}>")
 
 
 class ProtectedText(Struct, frozen=True):

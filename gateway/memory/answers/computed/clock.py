@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta
 
+from gateway.base.patterns import any_case
 from gateway.memory.learning.plain import FILLERS
 from gateway.memory.learning.wordings import SUBJECT_VI
 
@@ -14,34 +15,28 @@ _SOME_DAY = datetime(2000, 1, 1, tzinfo=UTC)
 _NUMBERS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 _DAYS_VI = ("thứ hai", "thứ ba", "thứ tư", "thứ năm", "thứ sáu", "thứ bảy", "chủ nhật")
 # The question without these words is what is asked for.
-_ASKING = re.compile(
+_ASKING = any_case(
     rf"\b(?:{FILLERS}|what(?:['’]?s)?|which|is|it|be|will|would|could|can|you|u|tell|give|show|share|let|know|me|do|have|"
     r"got|i(?:['’]d)?|want|need|like|to|the|my|current(?:ly)?|right|exact(?:ly)?|at|this|moment|information|on|about|"
-    r"today(?:['’]?s)?|going|gonna|for|of|and|full)\b|['’]s\b",
-    re.I,
+    r"today(?:['’]?s)?|going|gonna|for|of|and|full)\b|['’]s\b"
 )
-_BEGINS = re.compile(
+_BEGINS = any_case(
     rf"\W*(?:(?:{FILLERS})\W+)*(?:what|which|tell|give|show|share|let|can|could|would|do|got|at|the|current|today|tomorrow|"
-    r"yesterday|in \w|i (?:want|need|would)|i['’]d)",
-    re.I,
+    r"yesterday|in \w|i (?:want|need|would)|i['’]d)"
 )
-_TIME = re.compile(r"\b(?:what time (?:is it|it is)|the (?:exact )?time|current time)\b", re.I)
-_DAY = re.compile(
-    r"\b(?:it|today|todays|current|the (?:date|day|month|year)|the current|tomorrow|yesterday)\b", re.I
-)
-_DATE = re.compile(r"\W*(?:(?:date|day|month|year|week)\W*)+", re.I)
-_AWAY = re.compile(
+_TIME = any_case(r"\b(?:what time (?:is it|it is)|the (?:exact )?time|current time)\b")
+_DAY = any_case(r"\b(?:it|today|todays|current|the (?:date|day|month|year)|the current|tomorrow|yesterday)\b")
+_DATE = any_case(r"\W*(?:(?:date|day|month|year|week)\W*)+")
+_AWAY = any_case(
     rf"\b(?:(?P<tomorrow>tomorrow(?:['’]?s)?)|(?P<yesterday>yesterday(?:['’]?s)?)|"
-    rf"(?:in )?(?P<days>\d{{1,4}}|{'|'.join(_NUMBERS)}) days?(?: from (?:now|today))?)\b",
-    re.I,
+    rf"(?:in )?(?P<days>\d{{1,4}}|{'|'.join(_NUMBERS)}) days?(?: from (?:now|today))?)\b"
 )
 _NOW_VI = r"(?:bây giờ|hiện tại|hiện giờ|hôm nay|giờ)"
-_ASKS_VI = re.compile(
+_ASKS_VI = any_case(
     rf"\W*(?:(?:{FILLERS})\W+)*(?:cho {SUBJECT_VI} (?:hỏi|biết) )?"
     rf"(?:{_NOW_VI} (?:đang )?(?:là )?(?:mấy giờ|(?:thứ|ngày|tháng|năm) (?:mấy|bao nhiêu|gì|nào))|mấy giờ(?= rồi)|"
     r"(?P<tomorrow>(?:ngày )?mai) (?:là )?(?:thứ|ngày) (?:mấy|bao nhiêu|gì|nào))"
-    r"(?: (?:rồi|vậy|thế|nhỉ|hả|ạ|bạn|em|anh|chị))*\W*",
-    re.I,
+    r"(?: (?:rồi|vậy|thế|nhỉ|hả|ạ|bạn|em|anh|chị))*\W*"
 )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from datetime import date, timedelta
 
+from gateway.base.patterns import any_case
 from gateway.memory.learning.plain import FILLERS
 
 _LONGEST = 100  # characters
@@ -48,7 +49,7 @@ _ON = re.compile(
     rf"(?:it (?:be )?on )?{_WHEN}(?: (?:be|fall on|fall|be on|on))*"
 )
 _DATED = rf"(?:{'|'.join(_DAYS)}) \d{{1,2}} \w+ \d{{4}}"
-_FORM = re.compile(rf"{_DATED} is in \d[^\n]*\.|That is {_DATED}\.|That is today\.", re.I)
+_FORM = any_case(rf"{_DATED} is in \d[^\n]*\.|That is {_DATED}\.|That is today\.")
 
 
 def days_answer(asked: str, today: date) -> str:

@@ -14,6 +14,7 @@ from fractions import Fraction
 
 from msgspec import Struct
 
+from gateway.base.patterns import any_case
 from gateway.memory.answers.computed.units import InUnits, conversion, equals
 from gateway.memory.learning.plain import FILLERS
 
@@ -99,7 +100,7 @@ _ASKS = re.compile(
 )
 _UNCLEAR = re.compile(r"[\d.]+(?: ?[-/x] ?[\d.]+)+")
 _NO_SUM = re.compile(r"\d+([/.-])\d+\1\d+|24/7|9/11|7/11|50[/-]50|80/20")
-_THANKS = re.compile(rf"\W*(?:(?:{FILLERS}|thank you|thx|got it|perfect|nice|super)\W*)+", re.I)
+_THANKS = any_case(rf"\W*(?:(?:{FILLERS}|thank you|thx|got it|perfect|nice|super)\W*)+")
 _GOES_ON = re.compile(r"(?:(?:that|it) ?)?(?P<op>[-+*/^]) ?(?P<rest>.+)|(?P<share>[\d./%]+ ?\*) (?:that|it)")
 _PERCENT = re.compile(r"\d+(?:\.\d+)?%")
 _EXPRESSION = re.compile(r"(?=.*(?:[\d)%] ?[-+*/^]|√))[-\d.+*/^%()√ ]+")
