@@ -8,6 +8,9 @@ from gateway.base.patterns import any_case
 
 # Noncharacters that stand around superscript and subscript until the line is complete.
 RAISED, RAISED_END, LOWERED, LOWERED_END = "\ufdd4", "\ufdd5", "\ufdd6", "\ufdd7"
+SCRIPTS = {"sup": (RAISED, RAISED_END), "sub": (LOWERED, LOWERED_END)}  # by HTML element
+# Spaces that become one, also those that do not break.
+SPACES = re.compile(r"[ \t\u00a0\u2009\u202f]+")
 
 _MARKS = re.compile(f"[{RAISED}-{LOWERED_END}]")
 # All marks of the readers: protect.py, infobox.py, lines.py and these.

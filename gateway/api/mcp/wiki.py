@@ -18,12 +18,10 @@ from gateway.ask.stages import stage_text
 from gateway.ask.types import AnswerDelta, AnswerDone, AskCall, AskEvent, Citation, Skipped, Stage
 from gateway.base.aio import side_by_side
 from gateway.base.errors import DeadlineError, HearthError
-from gateway.base.ranking import K_SEARCH, fuse
 from gateway.base.structs import view
 from gateway.memory.history import excerpt
+from gateway.wiki.search.hybrid import search_by_both
 from gateway.wiki.source import Page, WikiSource
-
-_HITS = 20  # of each search
 
 
 class WikiQuestion(Body, frozen=True):
@@ -112,10 +110,7 @@ async def search_wiki(request: ApiRequest, asked: WikiQuery, progress: Progress)
     services = request.services
     seconds = services.settings.wiki.fetch_timeout_seconds
     async with _deadline(seconds, "the search"):
-        titles = await services.wiki.search_titles(asked.query, _HITS)
-        hits = await services.wiki.search_text(asked.query, _HITS)
-    rankings = [[ref.title for ref in refs] for refs in (titles, hits.refs)]
-    found = [title for title, _ in fuse(rankings, K_SEARCH)]
+        found, problem = await search_by_both(services.wiki, asked.query)
     results = await side_by_side(_read(services.wiki, title, seconds) for title in found[: asked.limit])
     return WikiHits(
         pages=[
@@ -125,7 +120,7 @@ async def search_wiki(request: ApiRequest, asked: WikiQuery, progress: Progress)
         ],
         left_out=len(found) - len(results),
         skipped=[each for each in results if isinstance(each, Skipped)],
-        problem=hits.problem,
+        problem=problem,
     )
 
 

@@ -23,7 +23,7 @@ from gateway.inference.reranker import RerankCall, Reranker, Scores, logistic
 from gateway.inference.upstream.abilities import listed_model
 from gateway.inference.upstream.connection import Connection
 from gateway.inference.upstream.failures import malformed
-from gateway.inference.upstream.replicas import Replicas
+from gateway.inference.upstream.replicas import OnReplicas, Replicas
 from gateway.models.catalog import ResolvedModel, TaskPrompts, upstream_model
 from model_host.protocol import Lane
 
@@ -40,7 +40,7 @@ class VectorAbilities(Struct, frozen=True, kw_only=True):
     dimensions: int
 
 
-class _Remote(OptionalHost):
+class _Remote(OnReplicas[VectorAbilities], OptionalHost):
     """Requests to servers of one kind; the base of both."""
 
     def __init__(self, settings: Settings, urls: list[str], model: ResolvedModel) -> None:
@@ -53,16 +53,6 @@ class _Remote(OptionalHost):
 
     def health(self) -> HostHealth:
         return self._replicas.health()
-
-    async def check(self) -> None:
-        if self._replicas.state == "broken":
-            raise self._replicas.unavailable()
-
-    async def warm(self) -> None:
-        await self._replicas.pick(None)
-
-    async def close(self) -> None:
-        await self._replicas.close()
 
     async def _probe(self, server: Connection) -> VectorAbilities:
         listed = await listed_model(server, self._name)

@@ -37,7 +37,7 @@ from gateway.inference.upstream.messages import (
     chat_tools,
     request_of,
 )
-from gateway.inference.upstream.replicas import Replica, Replicas
+from gateway.inference.upstream.replicas import OnReplicas, Replica, Replicas
 from model_host.protocol import Delta, Finished, Message, Started, Tool
 
 T = TypeVar("T")
@@ -46,7 +46,7 @@ _COUNTS_AT_ONCE = 8
 _KEY_CHARACTERS = 1024  # of a prompt, as its prefix
 
 
-class UpstreamInference:
+class UpstreamInference(OnReplicas[Abilities]):
     """The :class:`gateway.inference.interface.Inference` of the servers in ``settings.urls``.
 
     ``counter`` counts tokens in place of servers that cannot. Servers do not erase: :meth:`forget`, :meth:`unload` and
@@ -258,18 +258,11 @@ class UpstreamInference:
             foreground=self._meter.foreground,
         )
 
-    async def check(self) -> None:
-        if self._replicas.state == "broken":
-            raise self._replicas.unavailable()
-
     async def refresh_stats(self) -> None:
         """Servers are not asked for counters."""
 
     async def forget(self, owner: str) -> None:
         """Servers do not erase: their caches end with their processes."""
-
-    async def warm(self) -> None:
-        await self._replicas.pick(None)
 
     async def unload(self) -> None:
         """Unload the model that counts; servers live on their own."""
@@ -277,7 +270,7 @@ class UpstreamInference:
             await self._counter.unload()
 
     async def close(self) -> None:
-        await self._replicas.close()
+        await super().close()
         if self._counter is not None:
             await self._counter.close()
 

@@ -107,6 +107,24 @@ class Replica(Generic[A]):
         return "starting" if self.problem is None else "broken"
 
 
+class OnReplicas(Generic[A]):
+    """The model of ``_replicas``, which says whether it can be used."""
+
+    _replicas: Replicas[A]
+
+    async def check(self) -> None:
+        """Raise ModelUnavailableError if no server is ready, nor probed for the first time."""
+        if self._replicas.state == "broken":
+            raise self._replicas.unavailable()
+
+    async def warm(self) -> None:
+        """Wait for a server that is ready."""
+        await self._replicas.pick(None)
+
+    async def close(self) -> None:
+        await self._replicas.close()
+
+
 class Replicas(Generic[A]):
     """The servers at ``urls``. A task for each probes it at the start and whenever it was lost."""
 

@@ -10,12 +10,11 @@ from gateway.ask.checking.citations import REFUSAL
 from gateway.ask.flow import AskFlow
 from gateway.ask.types import AnswerDone, AskCall
 from gateway.base.errors import HearthError
-from gateway.base.ranking import K_SEARCH, fuse
 from gateway.memory.history import excerpt
 from gateway.runs.tool import Calling, RunTool, ToolOutput
+from gateway.wiki.search.hybrid import search_by_both
 from gateway.wiki.source import WikiSource
 
-_HITS = 20  # of each search
 _SHOWN = 3
 _SNIPPET = 300
 _NO_PAGE = "no page was found"
@@ -45,11 +44,9 @@ def wiki_tools(ask: AskFlow, wiki: WikiSource) -> list[RunTool]:
 
     async def search_wiki(calling: Calling, asked: SearchWikiArgs) -> ToolOutput:
         """Find pages of the wiki by words, each with an excerpt."""
-        titles = await wiki.search_titles(asked.query, _HITS)
-        hits = await wiki.search_text(asked.query, _HITS)
-        rankings = [[ref.title for ref in refs] for refs in (titles, hits.refs)]
+        titles, _ = await search_by_both(wiki, asked.query)
         lines = []
-        for title, _ in fuse(rankings, K_SEARCH)[:_SHOWN]:
+        for title in titles[:_SHOWN]:
             try:
                 page = await wiki.fetch(title)
             except HearthError as error:

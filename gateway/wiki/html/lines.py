@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from gateway.wiki.definitions import defined
 from gateway.wiki.html.shown import math_source
-from gateway.wiki.scripts import show_scripts
+from gateway.wiki.scripts import SPACES, show_scripts
 
 # Noncharacters that mark TeX until the line is complete.
 TEX, TEX_END = "\ufdd2", "\ufdd3"
@@ -16,7 +16,6 @@ _MARKS = re.compile(f"[\ufdd0-{TEX_END}]")
 
 _TEX = re.compile(f"{TEX}([^{TEX}{TEX_END}]*){TEX_END}")
 _SOURCE_SPACE = re.compile(r"[ \t\r\n\f]+")
-_SPACES = re.compile(r"[ \t\u00a0\u2009\u202f]+")
 _AROUND_BREAK = re.compile(r" ?\n ?")
 _ENDS, _LEAST_WORDS = (".", "!", "?", ":"), 4  # of a sentence
 _INDENT = "  "
@@ -163,4 +162,4 @@ def _tidy(line: str) -> str:
     if TEX in line:
         line = _TEX.sub(lambda match: math_source(match[1]), line)
     line = _MARKS.sub("", show_scripts(line))
-    return _AROUND_BREAK.sub("\n", _SPACES.sub(" ", line)).strip()
+    return _AROUND_BREAK.sub("\n", SPACES.sub(" ", line)).strip()

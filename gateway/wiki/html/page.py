@@ -9,7 +9,7 @@ from gateway.wiki.html.lines import TEX, TEX_END, Lines
 from gateway.wiki.html.shown import is_infobox, shown
 from gateway.wiki.html.tables import PARTS, Tables
 from gateway.wiki.html.tokens import Tag
-from gateway.wiki.scripts import LOWERED, LOWERED_END, RAISED, RAISED_END, without_marks
+from gateway.wiki.scripts import SCRIPTS, without_marks
 from gateway.wiki.source import Section
 
 # Increment when the same HTML gives other sections: pages cached before are fetched again.
@@ -23,7 +23,6 @@ _BLOCKS = frozenset(
 )  # fmt: skip
 _LISTS = frozenset({"ul", "ol", "dl"})
 _ITEMS = frozenset({"li", "dt", "dd"})
-_SCRIPTS = {"sup": (RAISED, RAISED_END), "sub": (LOWERED, LOWERED_END)}
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 # The footnotes of DocBook and Sphinx, behind the last section, and the section that they become.
 _NOTES = frozenset({"footnotes", "footnote-list", "footnote"})
@@ -105,8 +104,8 @@ class _Reader:
     def _open_inline(self, element: Tag, lines: Lines) -> None:
         if element.name == "br":
             lines.add_mark("\n")
-        elif element.name in _SCRIPTS:
-            lines.add_mark(_SCRIPTS[element.name][0])
+        elif element.name in SCRIPTS:
+            lines.add_mark(SCRIPTS[element.name][0])
         elif _is_tex(element):
             lines.add_mark(TEX)
         elif self._anchor == "" and (element.name == "a" or "mw-headline" in element.classes):
@@ -128,8 +127,8 @@ class _Reader:
             lines.close_list()
         elif name in _BLOCKS or name in _ITEMS:
             lines.end_line()
-        elif name in _SCRIPTS:
-            lines.add_mark(_SCRIPTS[name][1])
+        elif name in SCRIPTS:
+            lines.add_mark(SCRIPTS[name][1])
         elif _is_tex(element):
             lines.add_mark(TEX_END)
         self._highlighted -= "mw-highlight" in element.classes

@@ -13,7 +13,17 @@ from gateway.base.ranking import K_SEARCH, fuse
 from gateway.config.settings import SearchMode
 from gateway.wiki.search.vectors import Meaning
 from gateway.wiki.sketch import distinct
-from gateway.wiki.source import Hits, PageRef
+from gateway.wiki.source import Hits, PageRef, WikiSource
+
+_EACH = 20  # hits of each search that is fused
+
+
+async def search_by_both(wiki: WikiSource, query: str) -> tuple[list[str], str | None]:
+    """Titles of pages by name and by text, best first, and the problem of the search by text."""
+    named = await wiki.search_titles(query, _EACH)
+    hits = await wiki.search_text(query, _EACH)
+    fused = fuse([[ref.title for ref in refs] for refs in (named, hits.refs)], K_SEARCH)
+    return [title for title, _ in fused], hits.problem
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from gateway.base.patterns import any_case
-from gateway.wiki.scripts import LOWERED, LOWERED_END, RAISED, RAISED_END, show_scripts
+from gateway.wiki.scripts import SCRIPTS, SPACES, show_scripts
 from gateway.wiki.wikitext.protect import ProtectedText, decode_entities, restore
 
 # An external link and its optional text; bounded because the bracket may never close.
@@ -25,14 +25,12 @@ _LINE_BREAK = any_case(
 _ITEM = any_case(r"<li(?:\s[^<>]{0,500})?>")
 _CELL = any_case(r"</t[dh]\s{0,8}>\s{0,80}<t[dh](?:\s[^<>]{0,500})?>")
 _SCRIPT = any_case(r"<(/?)(sup|sub)(?:\s[^<>]{0,500})?>")
-_SCRIPT_MARKS = {"sup": (RAISED, RAISED_END), "sub": (LOWERED, LOWERED_END)}
 # Only the tags MediaWiki knows: anything else in angle brackets is text, and often a program.
 _TAG = any_case(
     r"</?(?:abbr|bdi|bdo|big|blockquote|b|caption|center|cite|code|data|dd|del|dfn|div|dl|dt|em|font|h[1-6]|ins|i|kbd"
     r"|li|mark|noinclude|nowiki|ol|onlyinclude|poem|pre|p|q|ruby|rb|rp|rt|samp|section|small|span|strike|strong"
     r"|sub|sup|s|table|tbody|td|thead|th|time|tr|tt|ul|u|var|wbr)(?:[\s/][^<>]{0,1000})?>"
 )
-_SPACES = re.compile(r"[ \t\u00a0\u2009\u202f]+")
 
 
 def plain_text(wikitext: str, protected: list[ProtectedText]) -> str:
@@ -54,12 +52,12 @@ def plain(text: str, *, keep_spaces: bool = False) -> str:
     if "''" in text:
         text = _QUOTES.sub(lambda match: _SHOWN_QUOTES.get(len(match[0]), "'" * (len(match[0]) - 5)), text)
     text = show_scripts(decode_entities(text))
-    return text if keep_spaces else _SPACES.sub(" ", text).strip()
+    return text if keep_spaces else SPACES.sub(" ", text).strip()
 
 
 def _tags(text: str) -> str:
     text = _LINE_BREAK.sub("\n", text)
     text = _ITEM.sub("\n- ", text)
     text = _CELL.sub(" | ", text)
-    text = _SCRIPT.sub(lambda match: _SCRIPT_MARKS[match[2].lower()][bool(match[1])], text)
+    text = _SCRIPT.sub(lambda match: SCRIPTS[match[2].lower()][bool(match[1])], text)
     return _TAG.sub("", text)
