@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 
 import apsw
 
-from gateway.base.errors import HearthError
 from gateway.code.parts import is_test
 from gateway.code.source import lines_of
 from gateway.store.code import vectors as store
 from gateway.store.code.graph import Hit
 from gateway.store.db import Database
-from gateway.store.vectors import has_vectors
-from gateway.vectors.queries import Queries
+from gateway.vectors.queries import Queries, found_near
 from gateway.vectors.source import Count, Document, EmbeddedText, Vectors
 
 _MOST_CHARACTERS = 1000  # of a section or docstring: what it is about is said first
@@ -62,15 +59,10 @@ class Nearness:
 
     async def hits(self, project: str, text: str, limit: int, owner: str = "") -> list[Hit]:
         """Parts near the text, nearest first; none when its vector cannot be made in time."""
-        queries = self._queries
-        if queries is None or not text.strip() or not await self._database.read(has_vectors):
-            return []
-        with suppress(HearthError):  # which the queries have reported
-            query = await queries.vector(text, owner)
-            found = await self._database.read(
-                lambda c: store.parts_near(c, project, query.space, query.vector, limit, queries.max_distance)
-            )
-            if found is None:
-                queries.stale()
-            return found or []
-        return []
+        return await found_near(
+            self._queries,
+            self._database,
+            text,
+            owner,
+            lambda c, query, far: store.parts_near(c, project, query.space, query.vector, limit, far),
+        )

@@ -9,13 +9,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from contextlib import suppress
 from datetime import datetime, tzinfo
 
 import apsw
 from msgspec import Struct
 
-from gateway.base.errors import HearthError
 from gateway.base.patterns import any_case
 from gateway.base.ranking import K_SEARCH, fuse
 from gateway.config.settings import MemorySettings
@@ -28,8 +26,7 @@ from gateway.store.memory import history as store
 from gateway.store.memory.conversations import Conversation
 from gateway.store.memory.history import Said, Within
 from gateway.store.stop_words import plain, stop_words
-from gateway.store.vectors import has_vectors
-from gateway.vectors.queries import Queries
+from gateway.vectors.queries import Queries, found_near
 from gateway.vectors.source import Count, Document, DocumentSource, EmbeddedText, Vectors
 
 # Of a message that is embedded.
@@ -159,18 +156,13 @@ class History:
 
     async def _near(self, within: Within, asked: str, owner: str) -> list[tuple[int, float]]:
         """All messages that have vectors and their cosine distance, nearest first."""
-        queries, text = self._queries, asked[:MOST_CHARACTERS]
-        if queries is None or not text.strip() or not await self._database.read(has_vectors):
-            return []
-        with suppress(HearthError):  # which the queries have reported
-            query = await queries.vector(text, owner)
-            found = await self._database.read(
-                lambda c: store.messages_near(c, within, query.space, query.vector)
-            )
-            if found is None:
-                queries.stale()
-            return found or []
-        return []
+        return await found_near(
+            self._queries,
+            self._database,
+            asked[:MOST_CHARACTERS],
+            owner,
+            lambda c, query, _: store.messages_near(c, within, query.space, query.vector),
+        )
 
     def _similar(self, near: Sequence[tuple[int, float]]) -> list[int]:
         farthest = self._queries.max_distance if self._queries is not None else 0.0

@@ -5,14 +5,20 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from collections.abc import Callable
+from contextlib import suppress
+from typing import TypeVar
 
+import apsw
 import structlog
 from msgspec import Struct
 
 from gateway.base.aio import stop
 from gateway.base.errors import HearthError, ModelUnavailableError
 from gateway.inference.embedding import EmbedCall, Embedder, Embeddings
+from gateway.store.db import Database
+from gateway.store.vectors import has_vectors
 
+T = TypeVar("T")
 log = structlog.get_logger(__name__)
 
 # Requests that timed out but continue, because they may be waiting for the model to start.
@@ -111,3 +117,26 @@ class Queries:
             log.warning("a late vector could not be made", problem=error.message)
         elif error is not None:
             log.error("a late vector failed unexpectedly", exc_info=error)
+
+
+async def found_near(
+    queries: Queries | None,
+    database: Database,
+    text: str,
+    owner: str,
+    search: Callable[[apsw.Connection, QueryVector, float], list[T] | None],
+) -> list[T]:
+    """What ``search`` finds near the text, with its vector and the greatest distance; nothing if that is not possible.
+
+    ``search`` returns None if the stored vectors are of another space.
+    """
+    if queries is None or not text.strip() or not await database.read(has_vectors):
+        return []
+    farthest = queries.max_distance
+    with suppress(HearthError):  # which the queries have reported
+        query = await queries.vector(text, owner)
+        found = await database.read(lambda c: search(c, query, farthest))
+        if found is None:
+            queries.stale()
+        return found or []
+    return []

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 
 import apsw
 
-from gateway.base.errors import HearthError
 from gateway.base.ranking import fuse
 from gateway.store.db import Database
 from gateway.store.memory import fact_vectors as store
 from gateway.store.memory.facts import Fact, Scope, search_facts
-from gateway.store.vectors import has_vectors
-from gateway.vectors.queries import Queries
+from gateway.vectors.queries import Queries, found_near
 from gateway.vectors.source import Count, Document, DocumentSource, EmbeddedText, Vectors
 
 # A longer message says too many things for one vector, and for a list of words.
@@ -52,25 +49,13 @@ class Recall:
         """Live facts of these scopes that the text recalls, best first: both rankings fused, or the words alone."""
         asked = text[:_MOST_CHARACTERS]
         by_words = await self._database.read(lambda c: search_facts(c, owner, scopes, asked, limit))
-        by_meaning: list[Fact] = []
-        with suppress(HearthError):  # which the queries have reported
-            by_meaning = await self._near(owner, scopes, asked, limit)
+        by_meaning = await found_near(
+            self._queries,
+            self._database,
+            asked,
+            owner,
+            lambda c, query, far: store.facts_near(c, query.space, owner, scopes, query.vector, limit, far),
+        )
         facts = {fact.seq: fact for fact in (*by_words, *by_meaning)}
         ranked = fuse([[fact.seq for fact in ranking] for ranking in (by_words, by_meaning)])
         return [facts[seq] for seq, _ in ranked[:limit]]
-
-    async def _near(
-        self, owner: str, scopes: Sequence[tuple[Scope, str]], asked: str, limit: int
-    ) -> list[Fact]:
-        queries = self._queries
-        if queries is None or not asked.strip() or not await self._database.read(has_vectors):
-            return []
-        query = await queries.vector(asked, owner)
-        found = await self._database.read(
-            lambda c: store.facts_near(
-                c, query.space, owner, scopes, query.vector, limit, queries.max_distance
-            )
-        )
-        if found is None:
-            queries.stale()
-        return found or []
