@@ -101,7 +101,11 @@ def ranked(
     """
     spoken = words(asked[:MOST_CHARACTERS])
     stops = stop_words(spoken)
-    telling = [word for word in dict.fromkeys(spoken) if word not in stops and not _is_letter(word)]
+    telling = [
+        word
+        for word in dict.fromkeys(spoken)
+        if word not in stops and not (len(word) == 1 and word.isascii())
+    ]
     sought = (telling or list(dict.fromkeys(spoken)))[:_MOST_WORDS]
     pairs = [f"{a} {b}" for a, b in pairwise(spoken) if a in sought and b in sought][:_MOST_WORDS]
     speakers = store.speakers_within(connection, within)
@@ -206,10 +210,6 @@ _ONLY_WORDS = _OnlyWords()
 def words(text: str) -> list[str]:
     """Lower-case words with their marks, in order."""
     return unicodedata.normalize("NFC", text).casefold().translate(_ONLY_WORDS).split()
-
-
-def _is_letter(word: str) -> bool:
-    return len(word) == 1 and word.isascii()
 
 
 def _standing(text: str) -> float:

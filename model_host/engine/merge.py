@@ -51,7 +51,9 @@ def merge(base: Path, adapter: Path, out: Path, matrices: str = MATRICES) -> Ite
         shape = [int(n) for n in reversed(tensor.shape)]
         if kind is not tensor.tensor_type:
             shape = list(gguf.quant_shape_to_byte_shape(shape, kind))
-            writer.add_tensor_info(tensor.name, shape, np.dtype(np.uint8), _bytes(shape), raw_dtype=kind)
+            writer.add_tensor_info(
+                tensor.name, shape, np.dtype(np.uint8), int(np.prod(shape)), raw_dtype=kind
+            )
         else:
             data = tensor.data
             writer.add_tensor_info(tensor.name, list(data.shape), data.dtype, data.nbytes, raw_dtype=kind)
@@ -90,10 +92,6 @@ def _floats(tensor: Any) -> Any:
 
 def _target(name: str) -> str:
     return name.removesuffix(".lora_a").removesuffix(".lora_b")
-
-
-def _bytes(shape: list[int]) -> int:
-    return int(np.prod(shape))
 
 
 def _copy_pairs(writer: Any, model: Any, change: Any) -> None:

@@ -87,7 +87,7 @@ class SnapshotManager:
             state = folder.load(snapshot)
             if state is not None:
                 break  # otherwise the index has dropped it: try the next best
-        load = partial(self._load, state, length)
+        load = partial(self._states.load, state=state, length=length)
         shared = min(snapshot.shared, length)
         self.restored += self._slots.adopt(snapshot.tokens[:length], shared, snapshot.owner, load, adapter)
 
@@ -113,9 +113,6 @@ class SnapshotManager:
         for folder in self._folders.values():
             folder.forget(owner)
         self._writer.erase(owner, done)
-
-    def _load(self, state: bytes, length: int, slot: int) -> bool:
-        return self._states.load(slot, state, length)
 
     def _save(self, slot: Slot) -> None:
         slot.unsaved = False

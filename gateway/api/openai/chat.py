@@ -12,7 +12,6 @@ from gateway.api.generation import (
     Choice,
     LogprobReply,
     More,
-    OutputBlock,
     Step,
     answer,
     logprobs_of,
@@ -97,7 +96,11 @@ class _ChatRendering(CompletionRendering):
 
 
 def _whole(choice: Choice) -> ChatChoiceReply:
-    calls = [_call(block, block.call) for block in choice.blocks if block.call is not None]
+    calls = [
+        ToolCallReply(call.call_id or "", FunctionReply(call.name or "", block.text))
+        for block in choice.blocks
+        if (call := block.call) is not None
+    ]
     message = ChatMessageReply(
         content=None if calls and not choice.text else choice.text,
         reasoning_content=choice.thought or UNSET,
@@ -109,10 +112,6 @@ def _whole(choice: Choice) -> ChatChoiceReply:
         logprobs=_logprobs(choice.logprobs),
         finish_reason=choice.end.reason,
     )
-
-
-def _call(block: OutputBlock, call: ToolDelta) -> ToolCallReply:
-    return ToolCallReply(call.call_id or "", FunctionReply(call.name or "", block.text))
 
 
 def _call_piece(delta: ToolDelta) -> dict[str, Any]:

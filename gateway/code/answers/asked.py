@@ -75,7 +75,8 @@ def _used(found: queries.Callers, name: str, what: str) -> KnownAnswer:
     lines += _group(f"Confirmed {what}", found.confirmed)
     lines += _group(f"Possible {what}", found.possible)
     lines += _group(
-        f"Other {what} of the name `{_last(name)}`, on receivers that are not known", found.unresolved
+        f"Other {what} of the name `{name.rpartition('.')[2]}`, on receivers that are not known",
+        found.unresolved,
     )
     return numbered(lines)
 
@@ -179,10 +180,6 @@ _FORMS: list[tuple[re.Pattern[str], Answer]] = [
         (r"(?:what is )?(?:the )?impact of (?:changing |removing |renaming )?NAME", _affected),
     )
 ]
-
-
-def _last(name: str) -> str:
-    return name.rpartition(".")[2]
 
 
 def at(place: Place, before: str = "") -> Cited:

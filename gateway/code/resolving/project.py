@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -91,18 +90,16 @@ def resolve_batches(
 
 def resolver_of(database: Database, names: Names, cached: int) -> FileResolver:
     """A resolver that keeps ``cached`` files in memory."""
-    facts = partial(_facts, database)
-    return FileResolver(Modules(names.rows, facts, cached), names)
+    modules = Modules(
+        names.rows, lambda digest: database.read_sync(lambda c: store.facts_of(c, digest)), cached
+    )
+    return FileResolver(modules, names)
 
 
 def resolver_at(path: Path, project: str, cached: int) -> FileResolver:
     """:func:`resolver_of` in another process than the one that writes."""
     database = Database(path)
     return resolver_of(database, read_names(database, project), cached)
-
-
-def _facts(database: Database, digest: bytes) -> bytes | None:
-    return database.read_sync(lambda c: store.facts_of(c, digest))
 
 
 def incoming(

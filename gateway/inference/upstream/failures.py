@@ -88,7 +88,11 @@ def refusal(url: str, status: int, body: bytes, key: str, retry_after: str | Non
     if status in _NOT_SERVED:
         return LostError(f"the upstream server {url} answered {status}: {said}", retry_after=wait)
     if 400 <= status < 500:
-        if code == "prompt_too_long" or "exceed" in str(fields.get("type")) or _too_long(said):
+        if (
+            code == "prompt_too_long"
+            or "exceed" in str(fields.get("type"))
+            or any(each in said for each in _TOO_LONG)
+        ):
             tokens, limit = fields.get("n_prompt_tokens"), fields.get("n_ctx")
             known = (
                 {"tokens": tokens, "limit": limit}
@@ -99,10 +103,6 @@ def refusal(url: str, status: int, body: bytes, key: str, retry_after: str | Non
         name = param if isinstance(param, str) else None
         return InvalidRequestError(f"the upstream server {url} refuses the request: {said}", param=name)
     return FailedError(f"the upstream server {url} failed with status {status}: {said}", retry_after=wait)
-
-
-def _too_long(said: str) -> bool:
-    return any(words in said for words in _TOO_LONG)
 
 
 def _details(fields: dict[str, Any]) -> dict[str, int | float | str]:
