@@ -2,9 +2,9 @@
 
     python benchmarks/memory_host.py [MODEL] [--turns 1000] [--seconds 300] [--threads 2]
 
-One conversation with short replies, compacted when that is due. Counted are the tokens of each prompt, and those that
-the host had in its KV cache; the first prompt after a compaction, which begins anew after the summaries, is counted
-apart. Printed: a Markdown table.
+One conversation with short replies, compacted when that is due. Prints a Markdown table of the tokens of the prompts
+and how many of them the host had in its KV cache. The first prompt after a compaction, which begins anew after the
+summaries, is counted apart.
 """
 
 from __future__ import annotations

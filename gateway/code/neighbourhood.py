@@ -28,7 +28,7 @@ class GraphNode(Struct, frozen=True, kw_only=True):
 
 
 class GraphEdge(Struct, frozen=True):
-    """``count`` definitions of the source use one of the target."""
+    """``count`` is how many definitions of the source use one of the target."""
 
     source: str
     target: str

@@ -166,7 +166,7 @@ def _over_limit(view: RunView) -> Ask | None:
 def _filled(view: RunView, item: Task, tools: Toolbox) -> dict[str, Any]:
     """An item's arguments, with results in the places of `{{n}}`. Raises InvalidRequestError.
 
-    That an earlier step found nothing may be told, but not be kept as if it were what was looked for.
+    A step may report that an earlier one found nothing, but must not store that as a result.
     """
     numbers = {each.id: number for number, each in enumerate(view.items, 1)}
     steps = {numbers.get(step.item): step for step in view.steps if step.outcome != "failed"}

@@ -45,7 +45,7 @@ def note_sources(
 ) -> None:
     """Link a stored request to the other conversations of ``owner`` whose text is in its ``prompts``.
 
-    And to those that they quote, which the caller knows.
+    The caller adds the conversations that these quote.
     """
     sources = _LEARNED
     if exists(connection, "assistants WHERE owner = ?", (owner,)):

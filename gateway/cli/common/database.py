@@ -32,5 +32,5 @@ def opened_store(settings: Settings) -> AbstractContextManager[Database]:
 
 
 def store_exists(settings: Settings) -> bool:
-    """Whether there is one, so that looking creates none."""
+    """Whether the database exists; opening it would create it."""
     return bool(settings.store.url) or settings.database_path.exists()

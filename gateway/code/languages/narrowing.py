@@ -93,7 +93,7 @@ def _stretches(call: Node) -> list[tuple[int, int]]:
 
 
 def _rest(statement: Node) -> tuple[int, int]:
-    """The statements after a statement in its block."""
+    """The statements that follow in the same block."""
     return statement.end_byte, (statement.parent or statement).end_byte
 
 

@@ -41,7 +41,7 @@ class Resolved(NamedTuple):
 
 
 class ResolveBatch(NamedTuple):
-    """Files to resolve in a turn, with what all ``passed`` to parameters before it; encoded for other processes."""
+    """Files to resolve in one round, with the arguments ``passed`` in the round before; encoded for other processes."""
 
     turn: int
     files: Sequence[int]

@@ -265,7 +265,7 @@ class UpstreamInference(OnReplicas[Abilities]):
         """Servers do not erase: their caches end with their processes."""
 
     async def unload(self) -> None:
-        """Unload the model that counts; servers live on their own."""
+        """Unload the model that counts tokens; upstream servers manage their own."""
         if self._counter is not None:
             await self._counter.unload()
 

@@ -53,7 +53,7 @@ class StoredAnswers:
         self._parts = parts
 
     async def offer(self, conversation: Conversation, asked: str) -> Offer:
-        """An answer, where a small model would not find it in its prompt, or nothing."""
+        """The answer, if a small model would miss it in its prompt; otherwise nothing."""
         if not self._parts.served.current.small or conversation.kind == "channel":
             return Offer()
         question, looked_for = own_question(asked), sought(asked)

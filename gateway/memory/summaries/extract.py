@@ -168,7 +168,7 @@ def _pieces(text: str, speakers: frozenset[str], ours: Collection[str]) -> Itera
 
 
 def _telling_pieces(text: str, speakers: frozenset[str], ours: Collection[str]) -> Iterator[_Piece]:
-    """The pieces without what the assistant says again and again."""
+    """The pieces, except what the assistant keeps repeating."""
     pieces = list(_pieces(text, speakers, ours))
     said: defaultdict[int, list[str]] = defaultdict(list)
     for piece in pieces:

@@ -16,7 +16,7 @@ _SHARE = 0.25
 
 
 async def recalled_summaries(parts: MemoryParts, conversation: Conversation, asked: str) -> Offer:
-    """The newest that fit of what later summaries have condensed, in its older words, oldest first."""
+    """The newest condensed summaries that fit, in their original words, oldest first."""
     zone = parts.zone(conversation)
     period = mentioned_period(asked, parts.now(conversation).date())
     if period is None:

@@ -273,7 +273,7 @@ def inner(connection: apsw.Connection, identity: int) -> list[int]:
 def neighbours(
     connection: apsw.Connection, identities: Sequence[int], *, backwards: bool
 ) -> list[tuple[int, int]]:
-    """Edges but imports from (or, backwards, to) these definitions: (caller, target)."""
+    """Edges from these definitions, or with ``backwards`` to them, except imports: (caller, target)."""
     ids = as_json(list(identities))
     if backwards:
         query = (
