@@ -64,7 +64,7 @@ MCP_CODE = {
     "gateway.runs.tools.mcp_client",
 }
 POSTGRES_CODE = "gateway.store.postgres"
-PYDLE_CODE = {"clients.irc.link", "clients.irc.connection"}
+PYDLE_CODE = {"clients.irc.protocol.link", "clients.irc.protocol.connection"}
 SQL = re.compile(
     r"\b(SELECT\s.+\sFROM|INSERT\s+(OR\s+\w+\s+)?INTO|UPDATE\s+\w+\s+SET|DELETE\s+FROM|CREATE\s+(TABLE|INDEX)|PRAGMA\s)",
     re.DOTALL,

@@ -14,14 +14,23 @@ from clients.irc import __version__
 from clients.irc.commands import COMMANDS, CommandContext, run_command
 from clients.irc.config import Config, api_key
 from clients.irc.gateway import Gateway, GatewayError
-from clients.irc.link import CtcpQuery, Event, MembershipChange, Message, NickChange, Registered, Sent, Typing
 from clients.irc.memory import Memory, StateError, StateFile
 from clients.irc.network import Network
 from clients.irc.outbox import Buckets
+from clients.irc.protocol.link import (
+    CtcpQuery,
+    Event,
+    MembershipChange,
+    Message,
+    NickChange,
+    Registered,
+    Sent,
+    Typing,
+)
+from clients.irc.protocol.wire import clean
 from clients.irc.questions import Questions
 from clients.irc.requests import Request, nick_key, user_key
 from clients.irc.tasks import PeopleTasks
-from clients.irc.wire import clean
 
 _GRACE_SECONDS = 5.0  # for open questions when the program stops
 _QUIT_SECONDS = 2.0

@@ -18,7 +18,7 @@ from structlog.typing import EventDict
 from clients.irc import __version__
 from clients.irc.config import Config, ConfigError, load
 from clients.irc.memory import StateError
-from clients.irc.wire import clean
+from clients.irc.protocol.wire import clean
 
 EXIT_CONFIGURATION = 78  # EX_CONFIG of sysexits.h
 EXIT_TEMPORARY = 75  # EX_TEMPFAIL

@@ -11,11 +11,11 @@ from msgspec import Struct
 from clients.irc.config import ChannelConfig, Mode
 from clients.irc.gateway import GatewayError
 from clients.irc.memory import Memory, StateError, StateFile
+from clients.irc.protocol.wire import NICK, is_channel
 from clients.irc.questions import Questions
 from clients.irc.replies import failure, source_line
 from clients.irc.requests import Request, nick_key
 from clients.irc.tasks import PeopleTasks
-from clients.irc.wire import NICK, is_channel
 
 _MAX_SOURCES = 3
 _QUIET_MINUTES = 30

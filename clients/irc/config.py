@@ -14,7 +14,7 @@ from typing import Annotated, Literal, get_args
 import msgspec
 from msgspec import Meta, Struct, structs
 
-from clients.irc.wire import NICK, is_channel
+from clients.irc.protocol.wire import NICK, is_channel
 
 Seconds = Annotated[float, Meta(gt=0, le=86_400)]
 Count = Annotated[int, Meta(ge=1, le=10_000)]

@@ -9,10 +9,18 @@ from collections.abc import Callable
 import structlog
 
 from clients.irc.config import BotConfig, ChannelConfig, NetworkConfig, ReplyConfig
-from clients.irc.connection import Endpoint
-from clients.irc.link import CtcpQuery, Event, Link, LinkError, MembershipChange, NickChange, Registered
 from clients.irc.outbox import Backoff, Line, Outbox
-from clients.irc.wire import Mask, clean, ctcp_reply, is_channel, is_target, message, room, with_link
+from clients.irc.protocol.connection import Endpoint
+from clients.irc.protocol.link import (
+    CtcpQuery,
+    Event,
+    Link,
+    LinkError,
+    MembershipChange,
+    NickChange,
+    Registered,
+)
+from clients.irc.protocol.wire import Mask, clean, ctcp_reply, is_channel, is_target, message, room, with_link
 
 # After a connection that lasted this long, the next wait is the shortest one again.
 _STABLE_SECONDS = 60.0

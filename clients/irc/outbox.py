@@ -12,7 +12,7 @@ from typing import TypeVar
 import structlog
 from msgspec import Struct
 
-from clients.irc.wire import UnsafeLineError
+from clients.irc.protocol.wire import UnsafeLineError
 
 _MOST_LINES = 200
 # Between failed sends. A send may fail without ever suspending, when the connection is closed already.

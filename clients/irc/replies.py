@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from clients.irc.gateway import Answer, Citation, GatewayError
 from clients.irc.memory import StateError
-from clients.irc.wire import clean
+from clients.irc.protocol.wire import clean
 
 _MARKER = re.compile(r"\s*\[(\d{1,3})\]")
 _LINK = re.compile(r"\b(?:[a-z][a-z0-9+.-]{1,15}://|www\.|mailto:)[^\s<>]+", re.IGNORECASE)

@@ -10,8 +10,8 @@ from msgspec import Struct
 
 from clients.irc.config import ChannelConfig
 from clients.irc.gateway import QueuePlace
-from clients.irc.link import Message, Sent
 from clients.irc.network import Network
+from clients.irc.protocol.link import Message, Sent
 
 
 class Request(Struct, eq=False):

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from clients.irc.connection import Login
+from clients.irc.protocol.connection import Login
 from tests.clients.irc.conftest import configured, in_channels, running
 from tests.clients.irc.raw_server import Peer, RawServer, raw_server
 from tests.waiting import until

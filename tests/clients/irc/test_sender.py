@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from clients.irc.gateway import Answer, Citation
+from clients.irc.protocol.wire import LINE_BYTES, Mask, clean, room, with_link
 from clients.irc.replies import shaped
-from clients.irc.wire import LINE_BYTES, Mask, clean, room, with_link
 from tests.clients.irc.conftest import configured, running
 from tests.clients.irc.raw_server import Peer, raw_server
 from tests.waiting import until

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clients.irc.wire import (
+from clients.irc.protocol.wire import (
     CONTINUED,
     LINE_BYTES,
     Mask,

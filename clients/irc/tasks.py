@@ -1,7 +1,4 @@
-"""People's tasks: each services account is an owner of its own at the gateway, and hears of its tasks in private.
-
-Imports `clients.irc`.
-"""
+"""People's tasks: each services account is an owner of its own at the gateway, and hears of its tasks in private."""
 
 from __future__ import annotations
 
@@ -16,8 +13,8 @@ from msgspec import Struct
 from clients.irc.gateway import TASK_ID, Gateway, GatewayError
 from clients.irc.memory import StateFile
 from clients.irc.network import Network
+from clients.irc.protocol.wire import clean
 from clients.irc.requests import Request
-from clients.irc.wire import clean
 
 _ID = re.compile(rf"({TASK_ID})\s+(.+)", re.I | re.S)
 _MOST_SHOWN = 5

@@ -15,8 +15,8 @@ from typing import Any
 from msgspec import Struct
 from pydle.features.ctcp import is_ctcp, parse_ctcp
 
-from clients.irc.connection import Connection, Endpoint, NegotiatingClient
-from clients.irc.wire import Mask, checked
+from clients.irc.protocol.connection import Connection, Endpoint, NegotiatingClient
+from clients.irc.protocol.wire import Mask, checked
 
 REGISTRATION_SECONDS = 60.0
 _NICK_TRIES = 12
