@@ -24,7 +24,7 @@ from clients.irc.protocol.link import (
     Message,
     NickChange,
     Registered,
-    Sent,
+    SentEvent,
     Typing,
 )
 from clients.irc.protocol.wire import clean
@@ -191,7 +191,7 @@ class Bot:
             case Registered():
                 self._people_tasks.left(network, None)
 
-    def _hears(self, network: Network, sender: Sent) -> bool:
+    def _hears(self, network: Network, sender: SentEvent) -> bool:
         keys = {user_key(network, sender), nick_key(network, sender.nick)}
         return not (self._stop.is_set() or sender.bot or keys & self._file.state.ignored)
 

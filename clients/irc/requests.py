@@ -11,7 +11,7 @@ from msgspec import Struct
 from clients.irc.config import ChannelConfig
 from clients.irc.gateway import QueuePlace
 from clients.irc.network import Network
-from clients.irc.protocol.link import Message, Sent
+from clients.irc.protocol.link import Message, SentEvent
 
 
 class Request(Struct, eq=False):
@@ -63,7 +63,7 @@ class Request(Struct, eq=False):
         return self.network.say(self.target, start + text, link=link)
 
 
-def user_key(network: Network, sender: Sent) -> str:
+def user_key(network: Network, sender: SentEvent) -> str:
     if sender.account:
         return f"{network.name}/account:{sender.account.casefold()}"
     return nick_key(network, sender.nick)

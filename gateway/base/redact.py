@@ -20,7 +20,7 @@ import msgspec
 from msgspec import Struct
 
 from gateway.base.redaction.shaped import SHAPED, shaped_spans
-from gateway.base.redaction.told import CODE, Teller, Told
+from gateway.base.redaction.spoken import CODE, SpokenSecretFinder, SpokenSecretWords
 from gateway.base.stems import old_tones
 
 MARK = "[redacted]"
@@ -56,7 +56,7 @@ class Removed(Struct, frozen=True):
 
 class _Document(Struct, frozen=True, forbid_unknown_fields=True):
     secret: list[_Secret]
-    told: Told
+    spoken: SpokenSecretWords
     random: _Random
 
 
@@ -129,7 +129,7 @@ class _Rule:
 
 _DOCUMENT = msgspec.toml.decode(Path(__file__).with_suffix(".toml").read_bytes(), type=_Document)
 _RULES = [_Rule(each) for each in _DOCUMENT.secret]
-_TELLER = Teller(_DOCUMENT.told)
+_SPOKEN = SpokenSecretFinder(_DOCUMENT.spoken)
 _RANDOM_NAME = "random letters and digits"
 _RANDOM = re.compile(_DOCUMENT.random.pattern)
 _IN_RUN = bytes(
@@ -165,7 +165,7 @@ def take_secrets(text: str, asked: str = "") -> tuple[str, list[Removed]]:
     removed += found
     lead = f"{asked}\n" if asked else ""
     spelt = old_tones(lead + text)
-    spans = _TELLER.spans(spelt, _letters(spelt)[1])
+    spans = _SPOKEN.spans(spelt, _letters(spelt)[1])
     told = [(begin - len(lead), end - len(lead), kind) for begin, end, kind in spans if begin >= len(lead)]
     removed += [Removed(kind, text[begin:end]) for begin, end, kind in told]
     text, _ = _replaced(text, "", ((begin, end, MARK) for begin, end, _ in told))

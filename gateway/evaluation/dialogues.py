@@ -35,7 +35,7 @@ class Spoken(Struct, frozen=True):
     at: float | None = None
 
 
-class Planted(Struct, frozen=True, forbid_unknown_fields=True):
+class PlantedFact(Struct, frozen=True, forbid_unknown_fields=True):
     """Something that was said, and the question whose answer it is.
 
     ``said`` is a part of the message, ``has`` are patterns of the answer, ``was`` those of what was true before.
@@ -60,7 +60,7 @@ class Dialogue(Question, frozen=True, kw_only=True):
     policy: PolicyName
     kind: ConversationKind
     log: list[Spoken]
-    planted: list[Planted]
+    planted: list[PlantedFact]
     tasks: list[PlannedTask] = []
     secrets: list[str] = []
 
@@ -73,7 +73,7 @@ class _Document(Struct, frozen=True, forbid_unknown_fields=True):
     title: str
     kind: ConversationKind
     log: str
-    planted: list[Planted]
+    planted: list[PlantedFact]
     tasks: list[PlannedTask] = []
     secrets: list[str] = []
 

@@ -7,7 +7,7 @@ import random
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 
-from gateway.evaluation.score import Kept, Row, within
+from gateway.evaluation.score import MemoryContents, Row, within
 
 # Of rows; None if no row counts.
 Measure = Callable[[Sequence[Row]], float | None]
@@ -45,7 +45,7 @@ def _mean(chosen: Chosen, value: Value) -> Measure:
     return _ratio(chosen, value, lambda _: 1)
 
 
-def _of_kept(part: Callable[[Kept], float], whole: Callable[[Kept], float]) -> Measure:
+def _of_kept(part: Callable[[MemoryContents], float], whole: Callable[[MemoryContents], float]) -> Measure:
     """Divide sums over the dialogues."""
 
     def measure(rows: Sequence[Row]) -> float | None:
@@ -55,7 +55,7 @@ def _of_kept(part: Callable[[Kept], float], whole: Callable[[Kept], float]) -> M
     return measure
 
 
-def _amount(entries: Callable[[Kept], Sequence[str]]) -> Measure:
+def _amount(entries: Callable[[MemoryContents], Sequence[str]]) -> Measure:
     """Count the entries of all dialogues."""
 
     def measure(rows: Sequence[Row]) -> float | None:
@@ -105,11 +105,11 @@ def _has_tokens(row: Row) -> bool:
     return bool(row.tokens)
 
 
-def _planted(kept: Kept) -> int:
+def _planted(kept: MemoryContents) -> int:
     return kept.planted
 
 
-def _calls(kept: Kept) -> int:
+def _calls(kept: MemoryContents) -> int:
     """Calls of the memory; the replies are none."""
     return sum(count for kind, count in kept.calls.items() if kind != "chat")
 

@@ -18,10 +18,10 @@ import msgspec
 
 from gateway.base.patterns import any_case
 from gateway.base.supervised import Supervision
-from gateway.evaluation.dialogues import Dialogue, Planted, Spoken
+from gateway.evaluation.dialogues import Dialogue, PlantedFact, Spoken
 from gateway.evaluation.memory import wait_for_jobs
 from gateway.evaluation.questions import Question
-from gateway.evaluation.score import Kept, Row
+from gateway.evaluation.score import MemoryContents, Row
 from gateway.memory.compose import readable
 from gateway.memory.context import MemoryParts
 from gateway.memory.events import BudgetKnown, Done, PostCall
@@ -102,7 +102,7 @@ class _Replay:
         self._records.append(made)
         await self._parts.database.write(lambda c: add_record(c, made, **_LOG))
 
-    async def run(self, folder: Path) -> Kept:
+    async def run(self, folder: Path) -> MemoryContents:
         await self._parts.database.write(lambda c: add_conversation(c, self._talk))
         await self._service.start(Supervision())
         begun = time.monotonic()
@@ -137,7 +137,7 @@ class _Replay:
                     self._waited.append(time.monotonic() - begun)
                     waits = False
 
-    async def _scored(self, folder: Path) -> Kept:
+    async def _scored(self, folder: Path) -> MemoryContents:
         dialogue, database = self._dialogue, self._parts.database
         context = await self._service.context(self._talk)
         prompt = _plain("\n".join(block.text for block in context.composition.blocks))
@@ -172,7 +172,7 @@ class _Replay:
         asked = list(zip(planted, await self._asked(), strict=True))
         stale += [f"asked: {item.asked}" for item, text in asked if outdated(text, item)]
         missing = [item.asked for item, text in asked if not places(text, item.has)]
-        return Kept(
+        return MemoryContents(
             messages=dialogue.messages,
             planted=len(planted),
             in_prompt=sum(bool(places(prompt, item.has)) for item in planted),
@@ -193,7 +193,7 @@ class _Replay:
             extracts=sum(each.prompt_name == EXTRACT for each in summaries),
         )
 
-    async def _rank(self, item: Planted, log: Sequence[StoredMessage]) -> int:
+    async def _rank(self, item: PlantedFact, log: Sequence[StoredMessage]) -> int:
         """The place of the message among the hits of a search for the question; 0 if it is not found."""
         wanted = {each.seq for each in log if item.said in each.text}
         found = await self._service.history.search(_OWNER, self._talk.id, item.asked)
@@ -235,7 +235,7 @@ def places(text: str, patterns: Sequence[str]) -> list[int]:
     ]
 
 
-def outdated(text: str, item: Planted) -> bool:
+def outdated(text: str, item: PlantedFact) -> bool:
     """Whether ``text`` has what was true before, and what is true now neither near it nor after it."""
     if not item.was:
         return False

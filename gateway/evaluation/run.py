@@ -27,7 +27,7 @@ _SECONDS = 60.0
 _MOST_FAILURES = 5
 
 
-class Asked(Struct, frozen=True):
+class AskOutcome(Struct, frozen=True):
     """An answer, the tokens of each step, and the answer's prompt: ``pages`` is None if it is not known."""
 
     result: AskResult
@@ -50,12 +50,12 @@ class Asked(Struct, frozen=True):
 
 
 # Returns the answer to a question and its costs. Raises HearthError.
-Asker = Callable[[str], Awaitable[Asked]]
+Asker = Callable[[str], Awaitable[AskOutcome]]
 
 
 async def ask_flow(
     flow: AskFlow, records: list[RequestRecord], deadline: float, question: str, adapter: str = ""
-) -> Asked:
+) -> AskOutcome:
     """Ask the flow in this process, which appends its request records with the token counts to ``records``."""
     records.clear()
     call = AskCall(id=f"eval-{uuid4().hex[:12]}", question=question, adapter=adapter)
@@ -63,7 +63,7 @@ async def ask_flow(
         async with asyncio.timeout(deadline), aclosing(flow.run(call)) as events:  # type: ignore[type-var]
             async for event in events:
                 if isinstance(event, AnswerDone):
-                    return Asked.logged(event.result, records[-1])
+                    return AskOutcome.logged(event.result, records[-1])
     except TimeoutError:
         raise DeadlineError(f"no answer within {deadline:g} seconds") from None
     raise HearthError("the flow ended without a result")

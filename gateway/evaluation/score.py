@@ -25,7 +25,7 @@ class Tokens(Struct, frozen=True):
         )
 
 
-class Kept(Struct, frozen=True, kw_only=True):
+class MemoryContents(Struct, frozen=True, kw_only=True):
     """The memory's contents after a dialogue.
 
     Of the ``planted`` items: ``in_prompt`` of the message after it, ``when_asked`` in the prompt of the question,
@@ -88,7 +88,7 @@ class Row(Struct, frozen=True, kw_only=True):
     wrong: list[str] = []
     changes: int = 0  # expected task changes that were made
     changes_wanted: int = 0
-    kept: Kept | None = None  # of a dialogue
+    kept: MemoryContents | None = None  # of a dialogue
     error: str | None = None
 
     @property

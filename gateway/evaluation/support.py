@@ -26,7 +26,7 @@ _TOGETHER = 3  # sentences or lines of a passage
 _LEAST_SHARE = 0.5
 
 
-class Judged(Struct, frozen=True):
+class CitationScore(Struct, frozen=True):
     """Statements of an answer and those recalled, its citations and those that are precise."""
 
     statements: int = 0
@@ -54,7 +54,7 @@ class _Claim(Struct, frozen=True):
         )
 
 
-def judge(answer: str, pages: Mapping[int, Page]) -> Judged:
+def judge(answer: str, pages: Mapping[int, Page]) -> CitationScore:
     """Judge an answer whose marker ``[n]`` cites ``pages[n]``; a page that is missing supports nothing."""
     passages = {n: list(_passages(page)) for n, page in pages.items()}
     texts = (section.text for page in pages.values() for section in page.sections)
@@ -73,7 +73,7 @@ def judge(answer: str, pages: Mapping[int, Page]) -> Judged:
             holds and (claim.supported(words) or not claim.supported(_union(cited, without=n)))
             for n, words in cited.items()
         )
-    return Judged(statements, recalled, citations, precise)
+    return CitationScore(statements, recalled, citations, precise)
 
 
 def _passages(page: Page) -> Iterator[frozenset[str]]:

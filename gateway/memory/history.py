@@ -24,7 +24,7 @@ from gateway.memory.types import Block
 from gateway.store.db import Database
 from gateway.store.memory import history as store
 from gateway.store.memory.conversations import Conversation
-from gateway.store.memory.history import Said, Within
+from gateway.store.memory.history import FoundMessage, Within
 from gateway.store.stop_words import plain, stop_words
 from gateway.vectors.queries import Queries, found_near
 from gateway.vectors.source import Count, Document, DocumentSource, EmbeddedText, Vectors
@@ -169,7 +169,7 @@ class History:
         return [seq for seq, far in near if far <= farthest]
 
     async def _block(
-        self, quotes: Sequence[Said], asked: str, room: int, zone: tzinfo | None
+        self, quotes: Sequence[FoundMessage], asked: str, room: int, zone: tzinfo | None
     ) -> Recalled | None:
         lines = [_quote(each, asked, zone) for each in quotes]
         frame, *counts = await self._inference.count([_OPENING, *lines])
@@ -221,25 +221,25 @@ def _outstanding(distances: Sequence[float]) -> int:
 
 def _with_neighbours(
     connection: apsw.Connection, within: Within, since: Within, best: Sequence[int], asked: str
-) -> list[Said]:
+) -> list[FoundMessage]:
     """The hits that tell more than ``asked``, later decisions about them in ``since``, and messages beside the hits,
     which may answer or explain them."""
     known, of_us = set(words(asked)), bool(_OF_US.search(asked))
 
-    def asks(message: Said) -> bool:
+    def asks(message: FoundMessage) -> bool:
         return bool(ONLY_ASKS.fullmatch(message.text))
 
-    def tells(message: Said) -> bool:
+    def tells(message: FoundMessage) -> bool:
         """People's statements, and the assistant's short questions, which explain the answers."""
         asked_short = asks(message) and len(message.text) <= _SNIPPET
         return of_us or asked_short == (message.role == "assistant")
 
-    def leads(message: Said) -> bool:
+    def leads(message: FoundMessage) -> bool:
         """Long replies have words of any question."""
         short = message.role == "assistant" and len(message.text) <= USUAL_LENGTH
         return (short or tells(message)) and is_new(message)
 
-    def is_new(message: Said) -> bool:
+    def is_new(message: FoundMessage) -> bool:
         said = set(words(message.text))
         return len(said - known) >= _LEAST_NEW * max(1, len(said))
 
@@ -258,15 +258,15 @@ def _with_neighbours(
 
 
 def decided_since(
-    connection: apsw.Connection, within: Within, hit: Said, least: float = _LEAST_SAME
-) -> list[Said]:
+    connection: apsw.Connection, within: Within, hit: FoundMessage, least: float = _LEAST_SAME
+) -> list[FoundMessage]:
     """The later decision that has most of what ``hit`` says, if one has at the ``least`` this share of its weight."""
     alike = ranked(connection, within, hit.text)
     later = [each.seq for each in alike if each.seq > hit.seq and each.share >= least][:_CANDIDATES]
     return [each for each in store.said(connection, later) if DECIDED.search(each.text)][:1]
 
 
-def _quote(message: Said, asked: str, zone: tzinfo | None) -> str:
+def _quote(message: FoundMessage, asked: str, zone: tzinfo | None) -> str:
     at = datetime.fromtimestamp(message.created_at, zone)
     when = f"{at:%Y-%m-%d %H:%M}" if message.created_at else "undated"  # imported without a time
     who = message.speaker or ("User" if message.role == "user" else "Assistant")

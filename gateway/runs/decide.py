@@ -36,7 +36,7 @@ class Plan(Struct, frozen=True):
     """The model is to pick the steps."""
 
 
-class Do(Struct, frozen=True, kw_only=True):
+class Execute(Struct, frozen=True, kw_only=True):
     """Carry out ``intent``; ``again`` is the step of an earlier process that began it, and may be repeated."""
 
     intent: Intent
@@ -55,7 +55,7 @@ class Finish(Struct, frozen=True):
     result: str
 
 
-Move = Plan | Do | Ask | Finish
+Move = Plan | Execute | Ask | Finish
 
 
 def decide(view: RunView, tools: Toolbox) -> Move:
@@ -68,7 +68,7 @@ def decide(view: RunView, tools: Toolbox) -> Move:
             question = f"The program ended while this was done: {called}. Did it happen?"
             return Ask(asked("happened", question, ["yes", "no"], item=pending.item))
         intent = Intent(item=pending.item, tool=pending.tool, arguments=pending.arguments, hash=pending.hash)
-        return Do(intent=intent, again=pending)
+        return Execute(intent=intent, again=pending)
     if not view.items:
         return Plan()
     if run.planned == "model" and not _answered(view, "confirm", "", "yes"):
@@ -116,7 +116,7 @@ def _step(view: RunView, item: Task, tools: Toolbox) -> Move:
         question = f"May this be done: {called}? {why} `always` approves every call like {like}."
         asks = asked("approval", question, ["yes", "always", "skip", "cancel"], item=item.id, digest=digest)
         return Ask(msgspec.structs.replace(asks, pattern=msgspec.to_builtins(pattern)))
-    return Do(intent=intent)
+    return Execute(intent=intent)
 
 
 def _approved(view: RunView, item: Task, tool: RunTool, arguments: dict[str, Any], digest: str) -> bool:

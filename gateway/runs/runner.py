@@ -27,7 +27,7 @@ from gateway.memory.worker import JobPostponedError
 from gateway.models.prompts import PromptSet
 from gateway.models.served import ServedModel
 from gateway.runs.answers import make_items, proceed
-from gateway.runs.decide import STEPS_OR_CANCEL, Ask, Do, Finish, asked, decide
+from gateway.runs.decide import STEPS_OR_CANCEL, Ask, Execute, Finish, asked, decide
 from gateway.runs.planning.items import PlannedItem
 from gateway.runs.planning.known import known_here, known_in
 from gateway.runs.planning.written import items_by_model
@@ -86,7 +86,7 @@ class _Work(Struct, frozen=True):
 
     view: RunView
     step: int = 0
-    do: Do | None = None
+    do: Execute | None = None
 
 
 class Runner:
@@ -141,7 +141,7 @@ class Runner:
             case Finish(result):
                 self._end(connection, view, result)
                 return None
-            case Do() as do:
+            case Execute() as do:
                 step = do.again.seq if do.again else begin_step(connection, view.run.id, do.intent, now)
                 set_item_state(connection, view.run, do.intent.item, "doing", now)
                 return _Work(view, step, do)
@@ -184,7 +184,7 @@ class Runner:
         text = f"Done: {view.task.title}\n{result}".rstrip()
         add_notice(connection, run.owner, run.task, text, f"{run.id} done", now)
 
-    async def _carry_out(self, work: _Work, do: Do, job: Job) -> None:
+    async def _carry_out(self, work: _Work, do: Execute, job: Job) -> None:
         """The effect, then its outcome with the next job. Raises JobPostponedError of a tool that waits."""
         view, began, begun_at = work.view, time.monotonic(), time.time()
         output, problem, request = ToolOutput(""), None, new_request()
@@ -232,7 +232,7 @@ class Runner:
             proceed(connection, current.run, now)
 
     def _after_failure(
-        self, connection: apsw.Connection, view: RunView, do: Do, problem: HearthError, job: Job
+        self, connection: apsw.Connection, view: RunView, do: Execute, problem: HearthError, job: Job
     ) -> None:
         """Try again later, or ask."""
         item, tool = do.intent.item, self._parts.tools.find(do.intent.tool)
@@ -265,7 +265,7 @@ class Runner:
             output = await tool.call(calling, tool.checked(step.arguments))
         return redact(as_data(output.text, self._parts.settings.result_characters))[0]
 
-    async def _call(self, view: RunView, do: Do, step: int, request: str) -> ToolOutput:
+    async def _call(self, view: RunView, do: Execute, step: int, request: str) -> ToolOutput:
         intent = do.intent
         if not intent.tool:
             return await self._think(view, intent.arguments["question"], step, request)

@@ -33,7 +33,7 @@ class Registered(Struct, frozen=True):
     """Channels can be joined."""
 
 
-class Sent(Struct, frozen=True, kw_only=True):
+class SentEvent(Struct, frozen=True, kw_only=True):
     """The sender of a :class:`Message` or :class:`Typing`."""
 
     nick: str
@@ -41,11 +41,11 @@ class Sent(Struct, frozen=True, kw_only=True):
     bot: bool  # marked as a bot by its server
 
 
-class Typing(Sent, frozen=True, kw_only=True):
+class Typing(SentEvent, frozen=True, kw_only=True):
     """A user is writing a private message to us."""
 
 
-class Message(Sent, frozen=True, kw_only=True):
+class Message(SentEvent, frozen=True, kw_only=True):
     """A user sent a message."""
 
     channel: str  # "" in private

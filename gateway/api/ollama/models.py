@@ -97,7 +97,7 @@ class Processes(Struct, frozen=True):
     models: list[LoadedModel]
 
 
-class Shown(Struct, frozen=True, kw_only=True):
+class ShowReply(Struct, frozen=True, kw_only=True):
     """Reply of /api/show. ``model_info`` is the file's header without the tokenizer, ``template`` is Jinja."""
 
     modified_at: datetime
@@ -153,7 +153,7 @@ async def processes(request: ApiRequest) -> Processes:
     )
 
 
-async def show(request: ApiRequest) -> Shown:
+async def show(request: ApiRequest) -> ShowReply:
     """The properties of a model. Does not load it."""
     services = request.services
     body = await read_body(request, ShowBody)
@@ -171,9 +171,9 @@ async def show(request: ApiRequest) -> Shown:
 
 async def _shown(
     model: ResolvedModel, health: HostHealth | None, template: str, capabilities: list[str]
-) -> Shown:
+) -> ShowReply:
     pairs = await asyncio.to_thread(header_pairs, model.path)
-    return Shown(
+    return ShowReply(
         modified_at=_modified(model.path),
         details=_details(pairs),
         model_info=dict(pairs),
@@ -247,5 +247,5 @@ ENDPOINTS = (
     Endpoint("GET", "/api/version", version, "user", reply=Version),
     Endpoint("GET", "/api/tags", tags, "user", reply=Tags),
     Endpoint("GET", "/api/ps", processes, "user", reply=Processes),
-    Endpoint("POST", "/api/show", show, "user", MAYBE_JSON, ShowBody, Shown),
+    Endpoint("POST", "/api/show", show, "user", MAYBE_JSON, ShowBody, ShowReply),
 )

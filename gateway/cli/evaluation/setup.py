@@ -23,7 +23,7 @@ from gateway.config.settings import Settings
 from gateway.evaluation.memory import learned
 from gateway.evaluation.questions import Question
 from gateway.evaluation.replay import replayed
-from gateway.evaluation.run import Asked, Asker, Evaluator, ask_flow
+from gateway.evaluation.run import Asker, AskOutcome, Evaluator, ask_flow
 from gateway.evaluation.score import Row, Tokens
 from gateway.inference.host import HostInference
 from gateway.inference.interface import Inference
@@ -221,7 +221,7 @@ class ServerAsker:
         except (TypeError, LookupError):
             raise ReplyError(f"{self._client.url} names no model: is it a hearth server?") from None
 
-    async def ask(self, question: str) -> Asked:
+    async def ask(self, question: str) -> AskOutcome:
         """The server's answer."""
         reply = await self._client.fetch("POST", "/ask", {"question": question})
         try:
@@ -230,13 +230,13 @@ class ServerAsker:
             raise ReplyError(f"{self._client.url} answers in another form: {error}") from None
         if self._client.local:
             try:
-                return Asked.logged(
+                return AskOutcome.logged(
                     result, await self._database.read(lambda found: get_record(found, result.id))
                 )
             except NotFoundError:
                 pass  # the log is full, or the record could not be written: the reply's own counts are left
         budget = result.budget
-        return Asked(
+        return AskOutcome(
             result, {"answer": Tokens(budget.prompt_tokens, budget.cached_tokens, budget.answer_tokens)}
         )
 

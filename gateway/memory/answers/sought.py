@@ -167,7 +167,7 @@ _NOTHING = (
 ANSWERS = (*questions.OPENINGS, *_NOTHING)
 
 
-class Sought(Struct, frozen=True):
+class HistoryQuestion(Struct, frozen=True):
     """``words`` that the message has; with ``mentions`` any message, otherwise one that says what is asked for.
 
     Nothing but such a message can answer an ``own`` question. One is ``loose`` if a word of it may be missing.
@@ -182,7 +182,7 @@ class Sought(Struct, frozen=True):
     reported: bool = False  # it asks for what somebody said
 
 
-def sought(asked: str) -> Sought | None:
+def sought(asked: str) -> HistoryQuestion | None:
     """Words that a message, being only a question, looks for in the history; None if it may ask for something else."""
     said = asked.strip()
     if not said or len(said) > questions.LONGEST or "\n" in said or questions.asks_nothing(said):
@@ -195,13 +195,15 @@ def sought(asked: str) -> Sought | None:
         found = pattern.fullmatch(rest)
         if found:
             words = content(found["what"])
-            return Sought(said, found["what"], words, mentions=True) if words else None
+            return HistoryQuestion(said, found["what"], words, mentions=True) if words else None
     for pattern in _WORDS_OF:
         found = pattern.fullmatch(rest)
         if found:
             words = content(f"{found['who']} {found['what'] or ''}")
             return (
-                Sought(said, f"{found['who']} {found['what'] or ''}", words, reported=True) if words else None
+                HistoryQuestion(said, f"{found['who']} {found['what'] or ''}", words, reported=True)
+                if words
+                else None
             )
     own = bool(_OWN.fullmatch(rest))
     who = _WHO_IS.fullmatch(rest)
@@ -218,8 +220,10 @@ def sought(asked: str) -> Sought | None:
     if which and not asks_kind(said):
         thing = content(which[1] or which[2] or which[3])
         if len(words - thing) > 1:
-            return Sought(said, terms, words - thing, loose=True)
-        return Sought(said, terms, words) if len(words) > 1 or _WHICH_WAS_IT.fullmatch(rest) else None
+            return HistoryQuestion(said, terms, words - thing, loose=True)
+        return (
+            HistoryQuestion(said, terms, words) if len(words) > 1 or _WHICH_WAS_IT.fullmatch(rest) else None
+        )
     if _DOES.fullmatch(rest) and len(words) < 2:
         return None
     aged = _ASKS_AGE.search(rest) and _NAME.search(rest)
@@ -227,10 +231,10 @@ def sought(asked: str) -> Sought | None:
     meant = len(words) > 1 or who or aged or _DEFINITE.search(rest) or _WHEN.match(rest)
     if not own and not (words and meant):
         return None
-    return Sought(said, terms, words, own=own)
+    return HistoryQuestion(said, terms, words, own=own)
 
 
-def says(question: Sought, text: str, following: str = "") -> bool:
+def says(question: HistoryQuestion, text: str, following: str = "") -> bool:
     """Whether a user's message, with the one that goes on ``following`` it, answers the question."""
     said = content(text) | (_COMES if _SCHEDULED.search(text) else frozenset())
     if (
@@ -273,7 +277,7 @@ def _defined(word: str, text: str) -> bool:
     return any(content(thing[1] or thing[2]) == {word} for thing in _THE_ONE.finditer(text))
 
 
-def _names(question: Sought, text: str) -> bool:
+def _names(question: HistoryQuestion, text: str) -> bool:
     """Whether a message says a name: "the dog is called Rex", "my brother Tim"."""
     return bool(_NAMED.search(text)) or any(
         content(match[1]) & question.words and not content(match[2]) & question.words
@@ -281,12 +285,12 @@ def _names(question: Sought, text: str) -> bool:
     )
 
 
-def leads_to(question: Sought, before: str, text: str) -> bool:
+def leads_to(question: HistoryQuestion, before: str, text: str) -> bool:
     """Whether a message ``before`` says of whom the one with the name speaks."""
     return bool(_WHO_IS.search(question.text) and _POINTS_BACK.match(text) and not _ASKS.search(before))
 
 
-def goes_on(question: Sought, said: str, after: str) -> bool:
+def goes_on(question: HistoryQuestion, said: str, after: str) -> bool:
     """Whether the message ``after`` one that was found says more about it, or corrects it."""
     if _ASKS.search(after) or question.mentions:
         return False
@@ -305,7 +309,7 @@ def goes_on(question: Sought, said: str, after: str) -> bool:
     return short or bool(question.words & content(after))
 
 
-def changes(question: Sought, text: str) -> bool:
+def changes(question: HistoryQuestion, text: str) -> bool:
     """Whether a later message decides anew about what is asked for."""
     return (
         not (question.mentions or question.loose or question.reported)
@@ -315,7 +319,7 @@ def changes(question: Sought, text: str) -> bool:
     )
 
 
-def _completes(question: Sought, said: frozenset[str], following: str) -> bool:
+def _completes(question: HistoryQuestion, said: frozenset[str], following: str) -> bool:
     """Whether two messages in a row have all words of the question, and the second one what it asks for."""
     return (
         question.words <= said | content(following)
@@ -324,8 +328,8 @@ def _completes(question: Sought, said: frozenset[str], following: str) -> bool:
     )
 
 
-def sought_answer(question: Sought, found: Sequence[tuple[str, date]], today: date) -> str:
-    """Quotes with the days on which they were said; that there are none, for what only its writer can know."""
+def sought_answer(question: HistoryQuestion, found: Sequence[tuple[str, date]], today: date) -> str:
+    """Quotes with their days. Without any, say so if only the user could know the answer."""
     vietnamese = questions.in_vietnamese(question.text)
     if not found:
         return _NOTHING[vietnamese] if question.own or question.mentions else ""

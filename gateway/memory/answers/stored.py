@@ -20,7 +20,7 @@ from gateway.memory.answers.questions import (
 )
 from gateway.memory.answers.sought import (
     MOST_QUOTES,
-    Sought,
+    HistoryQuestion,
     changes,
     goes_on,
     leads_to,
@@ -36,7 +36,7 @@ from gateway.memory.matching import ranked
 from gateway.memory.types import Offer
 from gateway.store.memory.conversations import Conversation
 from gateway.store.memory.facts import Fact, ended_quotes, facts_in_scope
-from gateway.store.memory.history import Said, Within, beside, out_of_prompt, said
+from gateway.store.memory.history import FoundMessage, Within, beside, out_of_prompt, said
 from gateway.store.memory.messages import StoredMessage, messages_between, page_of_messages
 
 _CANDIDATES = 32
@@ -101,7 +101,9 @@ class StoredAnswers:
         clauses = [told_in(question, each.text) or excerpt(each.text, last.text) for each in found]
         return told_answer(question, clauses, "" if then == now else then.isoformat())
 
-    async def _sought(self, conversation: Conversation, question: Sought, last: StoredMessage) -> str:
+    async def _sought(
+        self, conversation: Conversation, question: HistoryQuestion, last: StoredMessage
+    ) -> str:
         """The messages of the writer of ``last`` that say it."""
         within = out_of_prompt(conversation, [last.seq], redacted=True)
         found = await self._parts.database.read(
@@ -112,13 +114,13 @@ class StoredAnswers:
         quotes = [(excerpt(each.text, question.terms), self._day(conversation, each)) for each in found]
         return sought_answer(question, quotes, self._day(conversation, last))
 
-    def _day(self, conversation: Conversation, message: Said | StoredMessage) -> date:
+    def _day(self, conversation: Conversation, message: FoundMessage | StoredMessage) -> date:
         return datetime.fromtimestamp(message.created_at, self._parts.zone(conversation)).date()
 
 
 def _newest(
     connection: apsw.Connection, within: Within, question: OwnQuestion, last: StoredMessage, owner: str
-) -> Sequence[Said]:
+) -> Sequence[FoundMessage]:
     """The newest message with the answer, and the later decision about the same, if there is one.
 
     A clause whose fact was forgotten or has ended is no answer.
@@ -143,12 +145,12 @@ def _newest(
 
 
 def _saying(
-    connection: apsw.Connection, within: Within, question: Sought, last: StoredMessage, owner: str
-) -> list[Said]:
+    connection: apsw.Connection, within: Within, question: HistoryQuestion, last: StoredMessage, owner: str
+) -> list[FoundMessage]:
     """The newest messages that answer a question, with those that go on with them, in order."""
     alike = ranked(connection, within, question.terms)
     about = [each.seq for each in alike if each.share >= LEAST_SHARE]
-    found: dict[int, Said] = {}
+    found: dict[int, FoundMessage] = {}
     hits = 0
     for hit in said(connection, sorted(about[:_CANDIDATES], reverse=True)):
         if hit.role != "user" or hit.speaker != last.speaker or hits == MOST_QUOTES:
@@ -177,7 +179,9 @@ def _saying(
     return [found[seq] for seq in sorted(found)]
 
 
-def _refigured(connection: apsw.Connection, asked: str, hit: Said, last: StoredMessage) -> list[Said]:
+def _refigured(
+    connection: apsw.Connection, asked: str, hit: FoundMessage, last: StoredMessage
+) -> list[FoundMessage]:
     """Later messages of the writer, in the same conversation, with a new figure for what ``hit`` says."""
     if hit.conversation != last.conversation:
         return []
@@ -191,10 +195,12 @@ def _refigured(connection: apsw.Connection, asked: str, hit: Said, last: StoredM
     return said(connection, [later[number].seq for number in numbers])
 
 
-def _beside(connection: apsw.Connection, within: Within, hit: Said, *, after: bool) -> list[Said]:
+def _beside(
+    connection: apsw.Connection, within: Within, hit: FoundMessage, *, after: bool
+) -> list[FoundMessage]:
     """Messages of the same writer, the nearest first."""
-    found: list[Said] = []
-    near: Said | None = hit
+    found: list[FoundMessage] = []
+    near: FoundMessage | None = hit
     for _ in range(2 * _REPLIES):
         near = beside(connection, within, near, after=after) if near is not None else None
         if near is not None and near.role == "user" and near.speaker == hit.speaker:

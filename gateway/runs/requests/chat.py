@@ -27,7 +27,7 @@ from gateway.runs.requests.listed import ENDED, is_of, is_same, reminder_time, t
 from gateway.runs.requests.told import Language, Question, Said, is_told
 from gateway.runs.requests.understood import (
     DAY_WITHIN,
-    Understood,
+    ParsedRequest,
     following,
     lacks_of_list,
     lacks_of_reminder,
@@ -174,7 +174,7 @@ class ChatRequests(Requests):
         reminder = reminder_within(message.text, now)
         if reminder is None:
             return None
-        found, language = Understood(reminders=[reminder]), Language(reminder.vietnamese)
+        found, language = ParsedRequest(reminders=[reminder]), Language(reminder.vietnamese)
         return _Given(connection, conversation, message, message.seq, found, now, language)
 
     def _now(self, conversation: Conversation, message: StoredMessage) -> datetime:
@@ -189,7 +189,7 @@ class _Given(Struct, frozen=True):
     conversation: Conversation
     message: StoredMessage
     asked_by: int  # the message (``seq``) that it completes, or 0
-    found: Understood
+    found: ParsedRequest
     now: datetime
     language: Language
 

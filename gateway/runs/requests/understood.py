@@ -64,7 +64,7 @@ _AND_REMIND = any_case(
 _FILLER = any_case(rf"\A\W*(?:(?:{FILLERS}|by the way|one more thing|nhân tiện)\b[\s,:]*)+")
 
 
-class Understood(Struct, frozen=True, kw_only=True):
+class ParsedRequest(Struct, frozen=True, kw_only=True):
     """``completes`` is the index of the message that lacked what this one adds, or -1."""
 
     lists: list[ListRequest] = []
@@ -73,7 +73,7 @@ class Understood(Struct, frozen=True, kw_only=True):
     completes: int = -1
 
 
-def understood(texts: Sequence[str], now: datetime) -> Understood | None:
+def understood(texts: Sequence[str], now: datetime) -> ParsedRequest | None:
     """Request of a user's last message, if it asks for nothing else."""
     *earlier, last = texts
     if len(last) > _LONGEST:
@@ -82,25 +82,25 @@ def understood(texts: Sequence[str], now: datetime) -> Understood | None:
     reminders = [] if lists else reminders_in(last)
     if lists or reminders:
         repeats = bool(reminders and RECURRING.search(last))
-        return Understood(lists=lists, reminders=reminders, repeats=repeats)
+        return ParsedRequest(lists=lists, reminders=reminders, repeats=repeats)
     more = _MORE.fullmatch(last)
     if more and earlier and not _NO_THING.fullmatch(more["what"]):
         put = understood(earlier, now)
         if put and put.lists and put.lists[-1].op == "add":
-            return Understood(lists=[msgspec.structs.replace(put.lists[-1], what=more["what"])])
+            return ParsedRequest(lists=[msgspec.structs.replace(put.lists[-1], what=more["what"])])
     answer = last.strip(' \t\n.!,"')
     is_answer = "?" not in last and len(answer.split()) <= _MOST_WORDS and not _REFUSED.fullmatch(answer)
     before = understood(earlier, now) if earlier and answer and is_answer else None
     if before is None and earlier and is_answer and (within := reminder_within(earlier[-1], now)):
-        before = Understood(reminders=[within])
+        before = ParsedRequest(reminders=[within])
     if before is None or not is_open(before, now):
         return None
     completes = before.completes if before.completes >= 0 else len(earlier) - 1
     if before.lists:
         request = _completed_list(before.lists[0], answer)
-        return Understood(lists=[request], completes=completes) if request else None
+        return ParsedRequest(lists=[request], completes=completes) if request else None
     reminder = _completed(before.reminders[0], answer, repeats=before.repeats)
-    return Understood(reminders=[reminder], completes=completes) if reminder else None
+    return ParsedRequest(reminders=[reminder], completes=completes) if reminder else None
 
 
 def reminder_within(text: str, now: datetime) -> Reminder | None:
@@ -113,14 +113,14 @@ def reminder_within(text: str, now: datetime) -> Reminder | None:
     return timed[0] if len(timed) == 1 else None
 
 
-def following(text: str, titles: Sequence[str]) -> Understood | None:
+def following(text: str, titles: Sequence[str]) -> ParsedRequest | None:
     """Request behind a message that changed the tasks of these titles: for the rest, or to take it back."""
     if not titles or len(text) > _LONGEST:
         return None
     if _THE_REST.fullmatch(text):
-        return Understood(lists=[ListRequest(op="show")])
+        return ParsedRequest(lists=[ListRequest(op="show")])
     if _UNDO.fullmatch(text):
-        return Understood(lists=[ListRequest(op="drop", what=each) for each in titles])
+        return ParsedRequest(lists=[ListRequest(op="drop", what=each) for each in titles])
     return None
 
 
@@ -130,7 +130,7 @@ def shows(text: str) -> bool:
     return short and bool(_THE_REST.fullmatch(text) or any(each.op == "show" for each in list_requests(text)))
 
 
-def is_open(found: Understood, now: datetime) -> bool:
+def is_open(found: ParsedRequest, now: datetime) -> bool:
     """Whether the one request lacks something, which the user is asked for."""
     if found.lists:
         [request, *others] = found.lists

@@ -29,7 +29,7 @@ from mcp_types import TextContent
 from gateway.base.errors import HearthError
 from gateway.base.visible import visible
 from gateway.config.settings import McpServer
-from gateway.runs.tools.outside import Described, Reported, Wanted
+from gateway.runs.tools.outside import Described, Reported, ServerCall
 from gateway.wiki.remote.addresses import Rule, is_plain
 from gateway.wiki.remote.transport import PinnedTransport
 
@@ -124,7 +124,7 @@ class _Counted(httpx2.AsyncByteStream):
         await self._inner.aclose()
 
 
-async def work(wanted: Wanted) -> Reported:
+async def work(wanted: ServerCall) -> Reported:
     server, words = wanted.server, _LastWords()
 
     def failed(error: BaseException) -> Reported:
@@ -144,7 +144,7 @@ async def work(wanted: Wanted) -> Reported:
         return failed(error)
 
 
-async def _work(wanted: Wanted, errors: TextIO) -> Reported:
+async def _work(wanted: ServerCall, errors: TextIO) -> Reported:
     server = wanted.server
     async with _transport(server, errors) as transport, Client(transport, cache=None) as client:
         tools, cursor = [], None
@@ -194,7 +194,7 @@ def main() -> None:
     resource.setrlimit(
         resource.RLIMIT_AS, (_MEMORY if hard == resource.RLIM_INFINITY else min(_MEMORY, hard), hard)
     )
-    wanted = msgspec.json.decode(sys.stdin.buffer.read(), type=Wanted)
+    wanted = msgspec.json.decode(sys.stdin.buffer.read(), type=ServerCall)
     found = asyncio.run(work(wanted))
     sys.stdout.buffer.write(msgspec.json.encode(found))
     sys.stdout.buffer.flush()

@@ -44,7 +44,7 @@ class Described(Struct, frozen=True):
         return hash_of(self)
 
 
-class Wanted(Struct, frozen=True, kw_only=True):
+class ServerCall(Struct, frozen=True, kw_only=True):
     """Order for the process: call a tool of that ``version``, or with "" list the tools."""
 
     server: McpServer
@@ -82,7 +82,7 @@ class OutsideServer:
                 return
             self.tools, self.problem = {}, ""
             try:
-                found = await _ask(Wanted(server=self.server), _LIST_BYTES)
+                found = await _ask(ServerCall(server=self.server), _LIST_BYTES)
                 for each in found.tools:
                     if each.name in self.server.tools:
                         self.tools[f"{self.server.name}.{each.name}"] = self._tool(each)
@@ -95,7 +95,7 @@ class OutsideServer:
         server, name = self.server, f"{self.server.name}.{described.name}"
 
         async def call(calling: Calling, given: Struct) -> ToolOutput:
-            wanted = Wanted(
+            wanted = ServerCall(
                 server=server,
                 tool=described.name,
                 version=described.version,
@@ -148,7 +148,7 @@ def _arguments(name: str, described: Described) -> type[Struct]:
     )
 
 
-async def _ask(wanted: Wanted, most: int) -> Reported:
+async def _ask(wanted: ServerCall, most: int) -> Reported:
     """The report of the process. Raises DeadlineError, OutsideError."""
     server = wanted.server
     if importlib.util.find_spec("mcp") is None:

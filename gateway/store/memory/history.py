@@ -33,7 +33,7 @@ class Within(Struct, frozen=True):
     values: dict[str, Any]
 
 
-class Said(Struct, frozen=True, kw_only=True):
+class FoundMessage(Struct, frozen=True, kw_only=True):
     """A message and the title of its conversation."""
 
     seq: int
@@ -209,11 +209,11 @@ def messages_near(
     return list(rows)
 
 
-def said(connection: apsw.Connection, seqs: Sequence[int]) -> list[Said]:
+def said(connection: apsw.Connection, seqs: Sequence[int]) -> list[FoundMessage]:
     """These messages, in the order of ``seqs``."""
     rows = select(
         connection,
-        Said,
+        FoundMessage,
         "(SELECT messages.*, conversations.title FROM messages JOIN conversations "
         "ON conversations.id = messages.conversation) AS said WHERE seq IN (SELECT value FROM json_each(?))",
         (as_json(list(seqs)),),
@@ -222,7 +222,9 @@ def said(connection: apsw.Connection, seqs: Sequence[int]) -> list[Said]:
     return [found[seq] for seq in seqs if seq in found]
 
 
-def beside(connection: apsw.Connection, within: Within, message: Said, *, after: bool) -> Said | None:
+def beside(
+    connection: apsw.Connection, within: Within, message: FoundMessage, *, after: bool
+) -> FoundMessage | None:
     """The message directly before or after another one in its conversation, if it is ``within``."""
     way, order = (">", "ASC") if after else ("<", "DESC")
     values = {**within.values, "beside": message.seq, "in": message.conversation}

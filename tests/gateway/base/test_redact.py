@@ -14,14 +14,14 @@ import gateway.base.redact
 from gateway.base.redact import (
     _CHECKS,
     _RANDOM,
-    _TELLER,
+    _SPOKEN,
     _looks_random,
     redact,
     redact_value,
     take_secrets_aside,
 )
 from gateway.base.redaction.shaped import _COMMON, _EDGES, _LONGEST, _LONGEST_LINE, _MIXED, _SIGNED, _USER
-from gateway.base.redaction.told import CODE
+from gateway.base.redaction.spoken import CODE
 
 DOCUMENT = tomllib.loads(Path(gateway.base.redact.__file__).with_suffix(".toml").read_text())
 RULES = DOCUMENT["secret"]
@@ -181,14 +181,14 @@ def plainly(text: str) -> tuple[str, int]:
         text = f"{text[:begin]}[redacted]{text[end:]}"
     told, at = [], 0
     for line in text.split("\n"):
-        told += _TELLER.in_line(text, at, at + len(line))
+        told += _SPOKEN.in_line(text, at, at + len(line))
         at += len(line) + 1
     for begin, end, _ in reversed(told):
         text = f"{text[:begin]}[redacted]{text[end:]}"
     return text, total + len(drawn) + len(shaped) + len(told)
 
 
-TOLD = DOCUMENT["told"]["near"]
+TOLD = DOCUMENT["spoken"]["near"]
 PIECES = [word for rule in RULES for word in rule["near"]] + [word for word in TOLD if "?" not in word] + [
     "Kochel7x", "4410-7", "khóa là ", "két ", "mk: ", "hộp số ", "gửi mã ", "ba số sau ", "mật mã ",
     "Bearer ", "API_KEY=", "apikey: '", "client-secret=", "secret_access_key =", "AUTH_TOKEN: ", "passwd=", "Password:",

@@ -10,7 +10,7 @@ from gateway.ask.types import AskResult, Budget, Citation
 from gateway.base.errors import ConfigurationError, DeadlineError, HearthError, OverloadedError
 from gateway.evaluation.questions import Question
 from gateway.evaluation.report import costs, summary
-from gateway.evaluation.run import Asked, Evaluator
+from gateway.evaluation.run import AskOutcome, Evaluator
 from gateway.evaluation.score import Row, Tokens
 from gateway.store.request_log import RequestRecord
 from gateway.wiki.local import LocalWiki
@@ -29,13 +29,13 @@ class Outcomes:
         self._ends = list(ends)
         self.asked = 0
 
-    async def ask(self, question: str) -> Asked:
+    async def ask(self, question: str) -> AskOutcome:
         self.asked += 1
         if self._ends and (error := self._ends.pop(0)) is not None:
             raise error
         tokens = {"terms": Tokens(30, 0, 4), "answer": Tokens(70, 20, 9)}
         result = answered("Chris Pressey made Befunge in 1993. [1]")
-        return Asked(result, tokens, ["Piet", "Befunge"], "Befunge was made by Chris Pressey.")
+        return AskOutcome(result, tokens, ["Piet", "Befunge"], "Befunge was made by Chris Pressey.")
 
 
 def answered(text: str) -> AskResult:
@@ -75,7 +75,7 @@ def test_where_no_model_is_asked_the_record_has_what_the_answer_is_chosen_from()
     record = RequestRecord(
         id="r", kind="ask", started_at=0.0, seconds=1.0, status=200, text="Who?", details=details
     )
-    assert Asked.logged(answered("Chris Pressey"), record).background == details["background"]
+    assert AskOutcome.logged(answered("Chris Pressey"), record).background == details["background"]
 
 
 async def test_a_failure_is_a_row_and_the_next_question_is_asked(wiki: LocalWiki) -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from gateway.cli.common.database import opened_database
 from gateway.config.settings import Settings
 from gateway.inference.interface import GenerateCall
-from gateway.runs.decide import Ask, Do, Finish, decide
+from gateway.runs.decide import Ask, Execute, Finish, decide
 from gateway.runs.tool import Calling, Risk, RunTool, Toolbox, ToolOutput
 from gateway.store.memory.runs import Breakpoint, RunStep, RunView, TaskRun
 from gateway.store.memory.tasks import Archetype, Task
@@ -80,7 +80,7 @@ def test_no_run_brings_three_risks_together_without_a_person(
         move = decide(view_of(len(risks), number, archetype, []), tools)
         free = not own or len(met | own) < 3
         free = free and not (archetype == "hybrid" and "effect" in own)
-        assert isinstance(move, Do if free else Ask), (risks, number)
+        assert isinstance(move, Execute if free else Ask), (risks, number)
         if isinstance(move, Ask):
             assert move.breakpoint.kind == "approval"
             assert f"t{number}(line='{number}')" in move.breakpoint.question, "the exact arguments are shown"
@@ -88,7 +88,7 @@ def test_no_run_brings_three_risks_together_without_a_person(
                 id=1, owner="ann", run="r", created_at=0.0, expires_at=1.0, answer={"value": "yes"},
                 answered_at=0.5, **{n: getattr(move.breakpoint, n) for n in move.breakpoint.__struct_fields__},
             )  # fmt: skip
-            assert isinstance(decide(view_of(len(risks), number, archetype, [approved]), tools), Do)
+            assert isinstance(decide(view_of(len(risks), number, archetype, [approved]), tools), Execute)
             described = Toolbox(
                 tool_with(f"t{n}", each) if n != number else _described(tool_with(f"t{n}", each))
                 for n, each in enumerate(risks)

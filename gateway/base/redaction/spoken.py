@@ -1,8 +1,8 @@
 """Secrets that people tell: a word for one, and in its sentence or the next a value that is no word.
 
-``[told]`` in ``gateway/base/redact.toml`` has the words. Lines of code are left to the patterns there. A line that asks
-counts as the sentence before the next line. The time is linear: only the lines with a word for a secret and those that
-answer them are read, each sentence once.
+``[spoken]`` in ``gateway/base/redact.toml`` has the words. Lines of code are left to the patterns there. A line that
+asks counts as the sentence before the next line. The time is linear: only the lines with a word for a secret and those
+that answer them are read, each sentence once.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ _CLASSES = [
 ]
 
 
-class Told(Struct, frozen=True, forbid_unknown_fields=True):
+class SpokenSecretWords(Struct, frozen=True, forbid_unknown_fields=True):
     """Regular expressions, verbose and without regard to case."""
 
     near: list[str]
@@ -111,10 +111,10 @@ class Told(Struct, frozen=True, forbid_unknown_fields=True):
     digit: str
 
 
-class Teller:
+class SpokenSecretFinder:
     """Finds values that people tell."""
 
-    def __init__(self, told: Told) -> None:
+    def __init__(self, told: SpokenSecretWords) -> None:
         def compiled(whole: str, pattern: str) -> re.Pattern[str]:
             return any_case(whole.replace("@@", f"(?:{pattern})"), re.X)
 
