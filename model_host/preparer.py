@@ -187,7 +187,6 @@ class Preparer:
 
 
 def _named_tokens(request: protocol.Generate) -> list[int]:
-    """The token ids in the request."""
     pieces = [] if request.prompt is None or isinstance(request.prompt, str) else request.prompt
     return [*request.sampling.logit_bias, *(piece for piece in pieces if isinstance(piece, int))]
 

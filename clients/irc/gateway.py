@@ -144,7 +144,6 @@ class Gateway:
         return await self._call("DELETE", "/v1/requests", lambda reply: int(reply["requests"]), params=params)
 
     async def change(self, conversation: str, field: str, value: str) -> None:
-        """Change a field of a conversation."""
         await self._call("PATCH", f"/v1/conversations/{conversation}", dict, {field: value})
 
     async def erase(self, conversation: str) -> None:

@@ -94,8 +94,6 @@ class Recalled(Struct, frozen=True):
 
 
 class MessageDocuments(DocumentSource):
-    """The source of messages."""
-
     name = "messages"
 
     def pending(self, connection: apsw.Connection, after: int, limit: int) -> list[Document]:

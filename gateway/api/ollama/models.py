@@ -193,7 +193,6 @@ def _tagged(name: str) -> str:
 
 
 def _fields(model: ResolvedModel, size: int, name: str) -> dict[str, Any]:
-    """The fields of OllamaModel."""
     name = _tagged(name)
     details = _details(header_pairs(model.path))
     return {"name": name, "model": name, "size": size, "digest": _digest(model), "details": details}

@@ -335,7 +335,6 @@ def is_refusal(text: str) -> bool:
 
 
 def _check_sentence(unit: Unit, evidence: Evidence, question: str) -> Checked:
-    """Check one sentence."""
     bare, marked = take_markers(unit.body)
     if ends_in_initial(bare):
         return Checked(bare, "unsupported", changed=bool(marked))

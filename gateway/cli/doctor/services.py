@@ -65,7 +65,6 @@ def show(unit: str) -> dict[str, str]:
 
 
 def service_checks(unit: Properties) -> Iterator[Check]:
-    """Check the loaded service."""
     yield from _unit_checks(SERVICE, unit)
     if unit.get("LoadState") != "loaded":
         return
@@ -84,7 +83,6 @@ def service_checks(unit: Properties) -> Iterator[Check]:
 
 
 def socket_checks(unit: Properties) -> Iterator[Check]:
-    """Check the loaded socket."""
     yield from _unit_checks(SOCKET, unit)
     if unit.get("LoadState") == "loaded":
         listening = unit.get("ActiveState") == "active"

@@ -129,8 +129,6 @@ def _shown_call(result: dict[str, Any]) -> str:
 
 
 class Call(Struct, frozen=True):
-    """A POST."""
-
     path: str
     body: dict[str, Any]
 

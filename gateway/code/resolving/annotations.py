@@ -19,8 +19,6 @@ _SELF = {"typing.Self", "typing_extensions.Self"}
 
 
 class Annotations(Containers):
-    """Evaluation of annotations."""
-
     def annotated(self, view: View, scope: int, expr: Expr, line: int, depth: int = 0) -> Values:
         """Instances of what an annotation names."""
         if expr is None or depth > 8:

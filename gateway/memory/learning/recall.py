@@ -18,8 +18,6 @@ _MOST_CHARACTERS = 2000
 
 
 class FactDocuments(DocumentSource):
-    """The source of facts."""
-
     name = "facts"
 
     def pending(self, connection: apsw.Connection, after: int, limit: int) -> list[Document]:
