@@ -6,7 +6,6 @@ import sys
 from typing import Any
 
 import click
-import msgspec
 
 from gateway.ask.stages import stage_text
 from gateway.base.errors import HearthError
@@ -45,7 +44,7 @@ def ask(question: tuple[str, ...], as_json: bool, server: ServerOptions, **field
                 raise_event_error(data)
             elif kind == "done":
                 stages.clear()
-                say(msgspec.json.encode(data) if as_json else _ending(data))
+                say(data if as_json else _ending(data))
                 _remarks(data)
                 return
     raise HearthError("the server ended the answer early; ask again", status=503)

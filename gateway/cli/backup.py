@@ -6,7 +6,6 @@ import os
 from pathlib import Path
 
 import click
-import msgspec
 from tqdm import tqdm
 
 from gateway.base.errors import ConfigurationError
@@ -48,7 +47,7 @@ def backup(target: Path, force: bool, as_json: bool, local: LocalOptions) -> Non
     finally:
         partial.unlink(missing_ok=True)
     if as_json:
-        say(msgspec.json.encode({"file": str(target), "bytes": target.stat().st_size, "rows": counts}))
+        say({"file": str(target), "bytes": target.stat().st_size, "rows": counts})
         return
     rows = ", ".join(f"{count} {name}" for name, count in counts.items())
     say(f"{target}: {target.stat().st_size / 1e6:.1f} MB, checked; {rows}")

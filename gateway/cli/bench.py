@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from itertools import chain, repeat
 
 import click
-import msgspec
 from tqdm import tqdm
 
 from gateway.benchmarking.flows import SCENARIOS, Scenario, scenarios
@@ -58,7 +57,7 @@ def bench(
     seed = int(time.time()) if seed is None else seed
     report = asyncio.run(_run(Target(client.url, client.key, model=model), chosen, runs, seed, scale))
     if as_json:
-        say(msgspec.json.encode(report))
+        say(report)
     else:
         _show(report)
 

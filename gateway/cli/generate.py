@@ -54,7 +54,7 @@ def generate(
         if seed is not None:
             body["seed"] = seed + number
         run = _run(client, body)
-        say(msgspec.json.encode(run) if as_json else _shown(run, number, times))
+        say(run if as_json else _shown(run, number, times))
 
 
 def _free(text: str | None, variables: tuple[str, ...]) -> dict[str, Any]:

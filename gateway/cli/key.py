@@ -29,7 +29,7 @@ def create(name: str, role: Role, as_json: bool, local: LocalOptions) -> None:
     def make(connection: apsw.Connection) -> KeyInfo:
         info, token = create_key(connection, name, role)
         # Inside the transaction: a key that could not be printed is rolled back.
-        say(msgspec.json.encode({"token": token, **msgspec.to_builtins(info)}) if as_json else token)
+        say({"token": token, **msgspec.to_builtins(info)} if as_json else token)
         return info
 
     with opened_store(local.settings) as database:
@@ -56,7 +56,7 @@ def list_(as_json: bool, local: LocalOptions) -> None:
         with opened_store(local.settings) as database:
             found = database.read_sync(list_keys)
     if as_json:
-        say(msgspec.json.encode({"keys": found}))
+        say({"keys": found})
     elif found:
         head = ["ID", "NAME", "ROLE", "MADE", "LAST USED", "STATE"]
         say(table([head, *(_row(info) for info in found)]))

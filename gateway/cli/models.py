@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-import msgspec
 
 from gateway.base.errors import ConfigurationError
 from gateway.cli.common.client import GatewayClient, with_client
@@ -32,7 +31,7 @@ def models(context: click.Context, as_json: bool, local: LocalOptions) -> None:
     adapters = _list_adapters(settings)
     if as_json:
         found = {"models": listed, "adapters": adapters, "configured": configured}
-        say(msgspec.json.encode(found))
+        say(found)
         return
     rows = [["", "NAME", "SIZE", "RAM", "HERE", "DESCRIPTION"]]
     for model in listed:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-import msgspec
 from tqdm import tqdm
 
 from gateway.base.errors import ConfigurationError, HearthError
@@ -66,7 +65,7 @@ def copy(source: str, target: str, replace: bool, as_json: bool, local: LocalOpt
         pair = (shared.local, shared) if up else (shared, shared.local)
         counts = copy_store(*pair, replace=replace, progress=bar.update)
     if as_json:
-        say(msgspec.json.encode({"rows": counts}))
+        say({"rows": counts})
     else:
         shown = [f"{count} {name}" for name, count in counts.items() if count]
         say(f"copied and compared: {', '.join(shown) or 'no rows'}")

@@ -265,7 +265,7 @@ def say_list(
 ) -> None:
     """Print rows of a list of the server as JSON or as ``text``, or that there is ``nothing``."""
     if as_json:
-        say(msgspec.json.encode({"data": rows, "next": None}))
+        say({"data": rows, "next": None})
     elif rows:
         say(text(rows))
     else:

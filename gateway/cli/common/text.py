@@ -16,16 +16,21 @@ _ERASE_LINE = "\r\x1b[2K"
 
 
 def say(
-    text: str | bytes = "", *, err: bool = False, nl: bool = True, dim: bool = False, over: bool = False
+    what: object = "", *, err: bool = False, nl: bool = True, dim: bool = False, over: bool = False
 ) -> None:
-    """Print ``text`` without invisible characters, with ``over`` in place of the cursor's line.
+    """Print a text without invisible characters, with ``over`` in place of the cursor's line.
 
-    Bytes are JSON: there these characters are escaped, so that a program reads the same value.
+    Any other value is printed as JSON, which bytes are already. There these characters are escaped, so that a program
+    reads the same value.
     """
-    if isinstance(text, bytes):
-        click.echo(escaped(text.decode()).encode(), err=err, nl=nl)
+    if not isinstance(what, str):
+        # Late: help and errors are text, and start without it.
+        import msgspec
+
+        json = what if isinstance(what, bytes) else msgspec.json.encode(what)
+        click.echo(escaped(json.decode()).encode(), err=err, nl=nl)
         return
-    shown = click.style(visible(text), dim=True) if dim else visible(text)
+    shown = click.style(visible(what), dim=True) if dim else visible(what)
     click.echo(_ERASE_LINE + shown if over else shown, err=err, nl=nl)
 
 

@@ -82,7 +82,7 @@ def list_(as_json: bool, local: LocalOptions) -> None:
     with opened_database(local.settings.database_path) as database:
         found = database.read_sync(projects.list_projects)
     if as_json:
-        say(msgspec.json.encode({"projects": found}))
+        say({"projects": found})
     elif found:
         head = ["NAME", "FILES", "DEFINITIONS", "SIZE", "INDEXED", "PATH"]
         say(table([head, *map(_row, found)]))
@@ -98,7 +98,7 @@ def status(project: str | None, as_json: bool, local: LocalOptions) -> None:
     """Show one project: counts, globs, and what keeps it from being up to date."""
     found = project_meant(local, project)
     if as_json:
-        say(msgspec.json.encode(found))
+        say(found)
         return
     say(f"{found.name}  {found.path}")
     say(
@@ -147,7 +147,7 @@ def _index(database: Database, project: CodeProject, as_json: bool) -> None:
     after = database.read_sync(lambda c: projects.project_of(c, project.id))
     if as_json:
         counts = {"parsed": done.parsed, "resolved": done.resolved, "removed": done.removed}
-        say(msgspec.json.encode({**msgspec.to_builtins(after), **counts, "left_out": done.walk.left_out}))
+        say({**msgspec.to_builtins(after), **counts, "left_out": done.walk.left_out})
         return
     say(_summary(after, done))
 

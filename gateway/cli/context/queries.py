@@ -45,7 +45,7 @@ def _answer(
     if not Path(found.path).is_dir():
         say(f"{found.path} is gone; this is what the index holds", err=True)
     if as_json:
-        say(msgspec.json.encode(answer if not isinstance(answer, list) else {"data": answer}))
+        say(answer if not isinstance(answer, list) else {"data": answer})
     else:
         show(answer, Path(found.path))
 
@@ -203,7 +203,7 @@ def search(
     if (reply := _served(server, project, "search", q=query, limit=limit)) is None:
         _answer(project, server.local, as_json, lambda c, found: queries.search(c, found, query, limit), show)
     elif as_json:
-        say(msgspec.json.encode(reply))
+        say(reply)
     else:
         show(msgspec.convert(reply["data"], list[_Found]), Path())
 
@@ -228,7 +228,7 @@ def map_(tokens: int, about: str, project: str | None, as_json: bool, server: Se
     if not about or (reply := _served(server, project, "map", tokens=tokens, about=about)) is None:
         _answer(project, server.local, as_json, lambda c, found: outline(c, found, tokens, about), show)
     elif as_json:
-        say(msgspec.json.encode(reply))
+        say(reply)
     else:
         show(msgspec.convert(reply, Outline), Path())
 

@@ -10,7 +10,6 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import click
-import msgspec
 import psutil
 from msgspec import Struct
 
@@ -94,7 +93,7 @@ def doctor(as_json: bool, systemd: bool, local: LocalOptions) -> int:
             "question": question,
             "upstream": upstreams,
         }
-        say(msgspec.json.encode(found))
+        say(found)
         return status
     say(_machine_text(machine, settings))
     if remedy := exposed(settings.data_dir):
@@ -128,7 +127,7 @@ def _service(as_json: bool) -> int:
 
     checks = check_installation()
     if as_json:
-        say(msgspec.json.encode({"checks": checks}))
+        say({"checks": checks})
     else:
         say(table([["CHECK", "STATE", "WHY"], *([c.name, c.verdict, c.why] for c in checks)]))
     return EXIT_FAILED if any(check.verdict == "fail" for check in checks) else 0

@@ -237,7 +237,7 @@ def _print(run: Run, as_json: bool, as_markdown: bool) -> None:
             "categories": by_category(run.rows),
             "run": run,
         }
-        say(msgspec.json.encode(result))
+        say(result)
     elif as_markdown:
         say(markdown(run), nl=False)
     else:
@@ -258,7 +258,7 @@ def _show_comparison(before: Run, after: Run, as_json: bool) -> None:
     """Print both runs' measures side by side, the questions that changed, and the sign test."""
     result = compare(before, after)
     if as_json:
-        say(msgspec.json.encode(result))
+        say(result)
         return
     say(f"the runs differ in: {', '.join(result['differ_in']) or 'nothing but their outcome'}")
     say(table(comparison_table(result)))

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import click
-import msgspec
 from tqdm import tqdm
 
 from gateway.base.errors import HearthError, InvalidRequestError
@@ -37,7 +36,7 @@ class PullReport:
 
     def line(self, **fields: object) -> None:
         if self.as_json:
-            say(msgspec.json.encode(fields))
+            say(fields)
 
 
 @click.command()

@@ -90,7 +90,7 @@ def import_wiki(
         others = database.read_sync(lambda connection: other_origins(connection, origin_of(report.site)))
     seconds = time.monotonic() - started
     if as_json:
-        say(msgspec.json.encode({**msgspec.to_builtins(report), "seconds": round(seconds, 3)}))
+        say({**msgspec.to_builtins(report), "seconds": round(seconds, 3)})
     elif not quiet:
         say(_report_text(report, source, seconds))
     for notice in _notices(report, settings, others):

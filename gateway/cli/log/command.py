@@ -72,7 +72,7 @@ def log(
             with opened_store(settings) as database:
                 found = database.read_sync(lambda connection: list_records(connection, limit, before, kind))
         if as_json:
-            say(msgspec.json.encode({"records": found}))
+            say({"records": found})
         else:
             say(_table(found) if found else "no requests are logged")
         return
@@ -85,7 +85,7 @@ def log(
             server.connect(), record, chosen_prompts(prompts, load_prompts(settings.prompts_dir)), as_json
         )
     else:
-        say(msgspec.json.encode(record) if as_json else _in_full(record))
+        say(record if as_json else _in_full(record))
 
 
 def _table(found: list[RequestSummary]) -> str:

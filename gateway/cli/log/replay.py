@@ -77,7 +77,7 @@ def replay_record(
         if not as_json:
             say(_shown(number, result))
     if as_json:
-        say(msgspec.json.encode({"id": record.id, "generations": results}))
+        say({"id": record.id, "generations": results})
 
 
 def _shown(number: int, result: dict[str, Any]) -> str:

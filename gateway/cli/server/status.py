@@ -6,7 +6,6 @@ from datetime import timedelta
 from typing import Any
 
 import click
-import msgspec
 
 from gateway.cli.common.client import ServerOptions, UnreachableError, with_server
 from gateway.cli.common.exits import EXIT_TEMPORARY
@@ -25,9 +24,9 @@ def status(context: click.Context, as_json: bool, server: ServerOptions) -> None
         health = client.get("/admin/health")
     except UnreachableError as error:
         stopped = {"status": "stopped", "url": None, "problem": error.message}
-        say(msgspec.json.encode(stopped) if as_json else error.message)
+        say(stopped if as_json else error.message)
         context.exit(EXIT_TEMPORARY)
-    say(msgspec.json.encode({**health, "url": client.url}) if as_json else _text(client.url, health))
+    say({**health, "url": client.url} if as_json else _text(client.url, health))
 
 
 def _text(url: str, health: dict[str, Any]) -> str:
