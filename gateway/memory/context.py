@@ -13,11 +13,9 @@ from msgspec import Struct
 
 from gateway.config.settings import MemorySettings
 from gateway.inference.interface import GenerateCall, Inference
-from gateway.memory.answers.computed.answer import computed_answer
 from gateway.memory.answers.copies import since_copies, stand_in, without_recited
-from gateway.memory.answers.gist import gist_answer
+from gateway.memory.answers.known import known_reply
 from gateway.memory.answers.length import ReplyEnd, reply_end
-from gateway.memory.answers.notices import abilities, unspoken, unstored, untranslated
 from gateway.memory.answers.requests import Requests
 from gateway.memory.compose import (
     HEADINGS,
@@ -280,15 +278,12 @@ class ContextBuilder:
             left_out = [*ingredients.left_out, *code.left_out]
             answer = next((offer.answer for offer in (code, *offers) if offer.answer), "")
             if not answer and conversation.kind == "chat":
-                # In a role that the model plays, it may be another time.
                 plays = bool(conversation.instructions or conversation.assistant)
-                answer = "" if plays else computed_answer(asked, before, parts.now(conversation))
-                if not answer and small:
-                    secret, in_part = unstored(asked)
-                    answer, after = ("", f"{after}\n{secret}".strip()) if in_part else (secret, after)
-                    answer = answer or ("" if plays else abilities(asked) or gist_answer(asked))
                 languages = parts.served.current.languages
-                answer = answer or untranslated(languages, asked, before) or unspoken(languages, asked)
+                answer, behind = known_reply(
+                    asked, before, parts.now(conversation), small=small, plays=plays, languages=languages
+                )
+                after = f"{after}\n{behind}".strip()
             ingredients = msgspec.structs.replace(
                 ingredients, project=_named(code.blocks, "project"), left_out=left_out
             )

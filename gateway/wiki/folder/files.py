@@ -13,6 +13,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from gateway.base.patterns import any_case
 from gateway.wiki.wikitext.protect import decode_entities
 
 HTML = frozenset({".html", ".htm", ".xhtml"})
@@ -22,15 +23,14 @@ _HEAD = 64 * 1024  # characters in which a title is looked for
 
 # ``intro.de.html`` beside ``intro.en.html``, as Apache's content negotiation has them.
 _LANGUAGE = re.compile(r"(.+)\.([a-z]{2}(?:[_-][A-Za-z]{2,4})?)")
-_TITLE = re.compile(r"<title[^<>]*>([^<]*)</title>", re.IGNORECASE)
-_HEADING = re.compile(r"<h([1-6])[^<>]*>(.{0,2000}?)</h\1\s*>", re.IGNORECASE | re.DOTALL)
+_TITLE = any_case(r"<title[^<>]*>([^<]*)</title>")
+_HEADING = any_case(r"<h([1-6])[^<>]*>(.{0,2000}?)</h\1\s*>", re.S)
 _TAG = re.compile(r"<[^<>]*>")
 _MARKDOWN_HEADING = re.compile(r"^#{1,6}[ \t]+(\S.*)$|^(\S.*)\r?\n(?:=+|-{3,})[ \t]*$", re.MULTILINE)
 _CHARSET = re.compile(rb"charset\s*=\s*[\"']?([\w-]+)", re.IGNORECASE)
 # Generators of manuals number headings. A number needs its dot: "3 ways" begins with none.
-_NUMBER = re.compile(
+_NUMBER = any_case(
     r"(?:(?:chapter|part|appendix)\s+[0-9A-Z]+[.:]\s*|(?:[0-9]+|[A-Z])(?:\.[0-9]+)*\.\s+|[A-Z]?[0-9]*(?:\.[0-9]+)+\s+)",
-    re.IGNORECASE,
 )
 _SITE = re.compile(r"\s+(?:[|–—·:]|::|-{1,2})\s+")
 
