@@ -191,8 +191,7 @@ async def test_every_construct_is_as_the_extractor_makes_it(wiki: MediaWiki) -> 
     assert by_anchor["Table"].text.splitlines() == [
         "The caption",
         "A | B",
-        "c | d",
-        "e",
+        "c | d e",
         "n1 | n2; n3 | after",
     ]
     code = by_anchor["Lists_&_more_2"].text

@@ -19,6 +19,7 @@ from gateway.memory.answers.notices import ABILITIES, SECRETS_UNSTORED, UNSPOKEN
 from gateway.memory.answers.questions import own_question
 from gateway.memory.answers.sought import ANSWERS, sought
 from gateway.memory.learning.statements import CODE, WORD
+from gateway.memory.matching import ONLY_ASKS
 from gateway.memory.summaries.extract import extract
 from gateway.store.memory.messages import StoredMessage
 from gateway.store.stop_words import speaks
@@ -81,12 +82,16 @@ def since_copies(
 
 
 def stand_in(messages: Sequence[StoredMessage], shown: Sequence[StoredMessage], most: int) -> str:
-    """Sentences of people's ``messages`` that are not ``shown``, in an estimated ``most`` tokens."""
+    """Sentences of people's ``messages`` that are not ``shown`` and tell something, in an estimated ``most`` tokens."""
     there = {message.seq for message in shown}
     left = [
         each
         for each in messages
-        if each.seq not in there and each.role == "user" and not each.failed and each.summarized_by is None
+        if each.seq not in there
+        and each.role == "user"
+        and not each.failed
+        and each.summarized_by is None
+        and not ONLY_ASKS.fullmatch(each.text)
     ]
     names = [message.speaker or "User" for message in left]
     text = "\n".join(f"{name}: {message.text}" for name, message in zip(names, left, strict=True))

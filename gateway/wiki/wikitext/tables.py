@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 
+from gateway.base.patterns import any_case
 from gateway.wiki.wikitext.inline import plain_text
 from gateway.wiki.wikitext.protect import ProtectedText, block_of
 
 _MAX_DEPTH = 4
 _CELLS = re.compile(r"\|\|")
 _HEADER_CELLS = re.compile(r"\|\||!!")
+_BREAK = any_case(r"<br\s{0,8}/?>")
 _HEADING = re.compile(r"={2,6}[^=]")
 
 
@@ -89,7 +91,7 @@ class _Table:
         after_code = False
         for line in filter(None, cell):
             is_code = block_of(line, self._protected) is not None
-            parts += ["\n" if parts and (is_code or after_code) else " ", line]
+            parts += ["\n" if parts and (is_code or after_code) else " ", _BREAK.sub(" ", line)]
             after_code = is_code
         return "".join(parts)
 

@@ -99,7 +99,7 @@ async def test_an_answer_comes_with_progress_and_citations(server: LiveServer, m
     url = result.structured_content["citations"][0]["url"]
     assert f"[1] Befunge: {url}" in text_of(result)
     assert [number for number, _ in steps] == sorted({number for number, _ in steps})
-    assert "search terms: Befunge" in [message for _, message in steps]
+    assert "search terms: those of the question" in [message for _, message in steps]
 
 
 async def test_a_search_gives_places_and_says_what_it_leaves_out(server: LiveServer) -> None:
