@@ -21,7 +21,7 @@ _MAX_SOURCES = 3
 _QUIET_MINUTES = 30
 _OF_TASKS = ("tasks", "do", "answer")
 # Fields of a conversation that admins change. Its kind stays `channel`: that keeps its facts in the channel.
-_SETTABLE = ("title", "policy", "time_zone", "instructions", "project")
+_SETTABLE = ("title", "assistant", "policy", "time_zone", "instructions", "project")
 
 log = structlog.get_logger(__name__)
 

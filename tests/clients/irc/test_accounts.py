@@ -141,15 +141,27 @@ async def test_an_admin_changes_the_conversation_of_a_place(
         boss.say(CHANNEL, "hearth: hello")
         await boss.expect_from("hearth", "otto: Noted.")
         boss.say(CHANNEL, "!set kind chat")
-        await boss.expect_from("hearth", "otto: !set field value, where the field is title, policy")
+        await boss.expect_from("hearth", "otto: !set field value, where the field is title, assistant")
         boss.say(CHANNEL, "!set policy often")
         await boss.expect_from("hearth", "otto: that does not work: `policy`")
         boss.say(CHANNEL, "!set project shop")
         await boss.expect_from("hearth", "otto: that does not work: `project`: there is no project `shop`")
+        boss.say(CHANNEL, "!set assistant Edda")
+        await boss.expect_from(
+            "hearth", "otto: that does not work: `assistant`: there is no assistant `Edda`"
+        )
+        (await http.post("/v1/assistants", json={"name": "Edda"})).raise_for_status()
+        boss.say(CHANNEL, "!set assistant Edda")
+        await boss.expect_from("hearth", "otto: assistant is changed.")
+        [shown] = (await http.get("/v1/conversations")).json()["data"]
+        assert shown["assistant"]
+        boss.say(CHANNEL, "!set assistant")
+        await boss.expect_from("hearth", "otto: assistant is changed.")
         boss.say(CHANNEL, "!set title Our channel")
         await boss.expect_from("hearth", "otto: title is changed.")
         [shown] = (await http.get("/v1/conversations")).json()["data"]
         assert (shown["title"], shown["policy"], shown["kind"]) == ("Our channel", "window", "channel")
+        assert shown["assistant"] is None
 
 
 async def test_an_account_is_remembered_in_private_and_under_every_nick(
