@@ -47,7 +47,7 @@ from model_host.protocol import Message, Sampling
 
 # Quotes from the history take at most one eighth of a prompt.
 _HISTORY_SHARE = 8
-# So do sentences picked from messages that a small model does not see.
+# Sentences picked from messages that a small model does not see take at most one sixteenth.
 _STAND_IN_SHARE = 16
 _SEPARATOR = 2  # tokens around them
 _RECENT = 8  # the user's messages that a sum may go on from
