@@ -11,9 +11,9 @@ from gateway.base.patterns import any_case
 _ONES = ("", "một", "hai", "ba", "bốn", "năm", "sáu", "bảy", "tám", "chín")
 _ONES_OF_TENS = {"một": ("một", "mốt"), "bốn": ("bốn", "tư"), "năm": ("năm", "lăm", "nhăm")}
 _PARTS = ("sáng", "trưa", "chiều", "tối", "đêm")
-_PART = f"(?:{'|'.join(_PARTS)})"
-_WEEKDAYS = ("thứ hai", "thứ ba", "thứ tư", "thứ năm", "thứ sáu", "thứ bảy", "chủ nhật")
-_DAY = rf"(?:mai|nay|mốt|{'|'.join(_WEEKDAYS)})"
+PART_VI = f"(?:{'|'.join(_PARTS)})"
+DAYS_VI = ("thứ hai", "thứ ba", "thứ tư", "thứ năm", "thứ sáu", "thứ bảy", "chủ nhật")
+_DAY = rf"(?:mai|nay|mốt|{'|'.join(DAYS_VI)})"
 
 
 def _number_words() -> Iterator[tuple[str, int]]:
@@ -34,9 +34,9 @@ _NUMBER = rf"(?:\d{{1,2}}|{_WORD})"
 
 def _phrases() -> Iterator[str]:
     """Phrases that are understood without marks, too."""
-    for day in ("mai", "nay", "mốt", *_WEEKDAYS):
+    for day in ("mai", "nay", "mốt", *DAYS_VI):
         yield from (f"{part} {day}" for part in _PARTS)
-    for weekday in _WEEKDAYS:
+    for weekday in DAYS_VI:
         yield from (
             weekday,
             *(f"{weekday} {which}" for which in ("này", "tới", "tuần này", "tuần tới", "tuần sau")),
@@ -117,7 +117,7 @@ _PLAINER: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ..
     (any_case(r"\bnửa (?:tiếng|giờ)\b"), "30 phút"),
     (
         any_case(
-            rf"\b(?<!thứ )(?P<number>{_NUMBER}) (?P<unit>giờ |tiếng )?rưỡi(?= {_PART}\b|\s*$| (?:nữa|ngày|hôm|thứ)\b)"
+            rf"\b(?<!thứ )(?P<number>{_NUMBER}) (?P<unit>giờ |tiếng )?rưỡi(?= {PART_VI}\b|\s*$| (?:nữa|ngày|hôm|thứ)\b)"
         ),
         _half,
     ),
@@ -127,7 +127,7 @@ _PLAINER: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ..
     ),
     (any_case(rf"\b(?<!thứ ){_WORD}(?= (?:giờ|tiếng|phút|giây)\b| (?:ngày|tuần|tháng) nữa\b)"), _as_digits),
     # "At 8 two people come" has no minutes.
-    (any_case(rf"(?<=\d giờ ){_WORD}(?= phút\b| {_PART}\b|\s*$)"), _as_digits),
+    (any_case(rf"(?<=\d giờ ){_WORD}(?= phút\b| {PART_VI}\b|\s*$)"), _as_digits),
     (any_case(r"(?<=\d giờ )(?P<minutes>\d{1,2}) phút\b"), r"\g<minutes>"),
     (any_case(rf"(?<=ngày ){_WORD}(?= tháng {_NUMBER}\b)"), _as_digits),
     (any_case(rf"(?<=\d tháng ){_WORD}\b(?! (?:giờ|tiếng)\b)"), _as_digits),
@@ -136,11 +136,11 @@ _PLAINER: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ..
         r"\g<span> nữa",
     ),
     (any_case(r"\b(?:trong|sau)(?: (?:thời gian|khoảng))? (?=\d+ (?:giờ|tiếng|phút)\b)"), "sau "),
-    (any_case(rf"\bđầu giờ (?P<part>{_PART})(?= {_DAY}\b)"), r"\g<part>"),
-    (any_case(rf"\bđầu giờ (?P<part>{_PART})\b"), r"\g<part> nay"),
-    (any_case(rf"\bngày (?=(?:{'|'.join(_WEEKDAYS)})\b)"), ""),
+    (any_case(rf"\bđầu giờ (?P<part>{PART_VI})(?= {_DAY}\b)"), r"\g<part>"),
+    (any_case(rf"\bđầu giờ (?P<part>{PART_VI})\b"), r"\g<part> nay"),
+    (any_case(rf"\bngày (?=(?:{'|'.join(DAYS_VI)})\b)"), ""),
     (any_case(r"\bcuối ngày(?: (?:hôm )?nay)?\b"), "chiều nay"),
-    (any_case(rf"(?<=[\dhờ]) (?P<part>{_PART}) nay\b"), r" \g<part> hôm nay"),
+    (any_case(rf"(?<=[\dhờ]) (?P<part>{PART_VI}) nay\b"), r" \g<part> hôm nay"),
 )
 # Of the regions, and typed without marks: a hen stays in English.
 _PARTICLES = any_case(r"(?: (?:hỉ|hi|hen|nghen|voi|với|nhe|nhá|nha))+(?=\W*$)")

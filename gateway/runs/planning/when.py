@@ -8,7 +8,7 @@ from datetime import date, datetime, timedelta
 
 from gateway.base.errors import InvalidRequestError
 from gateway.base.patterns import any_case
-from gateway.runs.planning.vietnamese import in_plain_words
+from gateway.runs.planning.vietnamese import DAYS_VI, PART_VI, in_plain_words
 
 _NUMBER_WORDS = (
     "a an one một", "two hai", "three ba", "four bốn", "five năm", "six sáu", "seven bảy", "eight tám", "nine chín",
@@ -36,14 +36,12 @@ SPOKEN = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine"
 _SPOKEN_MINUTES = {"forty five": 45, "forty-five": 45, "fifteen": 15, "twenty": 20, "thirty": 30, "forty": 40}
 # May follow an hour without a colon, as in "monday 930".
 _END = r"$|[,.;]|(?:a\.?m|p\.?m|in the|on|to|for|and)\b|today|tomorrow"
-DAYS_VI = ("thứ hai", "thứ ba", "thứ tư", "thứ năm", "thứ sáu", "thứ bảy", "chủ nhật")
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _MONTH = (
     r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|"
     r"nov(?:ember)?|dec(?:ember)?)\b"
 )
 _NTH = r"\d{1,2}(?:st|nd|rd|th)?\b"
-_PART_VI = r"(?:sáng|trưa|chiều|tối|đêm)"
 _DATE = rf"(?:the\s+)?{_NTH}\s+(?:of\s+)?{_MONTH}|{_MONTH}\s+(?:the\s+)?{_NTH}|ngày\s+\d{{1,2}}\s+tháng\s+\d{{1,2}}"
 _ONES = "|".join(sorted(_NUMBERS, key=len, reverse=True))
 _COUNT = rf"(?:\d{{1,4}}|(?:{'|'.join(_TENS)})(?:[\s-](?:{_ONES}))?|(?:{_ONES}))"
@@ -54,9 +52,9 @@ _DAY = (
     rf"(?:on\s+|vào\s+)?(?:today|(?:the\s+)?day\s+after\s+{_TOMORROW}|{_TOMORROW}|tonight|(?:next\s+|this\s+)?(?:"
     + "|".join(_DAYS)
     + r")|(?:(?:on|next|this)\s+)(?:mon|tues?|wed|thu(?:rs?)?|fri|sat|sun)\b|"
-    rf"(?:{_PART_VI}\s+)?(?:{'|'.join(DAYS_VI)})(?:\s+(?:tuần\s+)?(?:này|sau|tới))?|{_DATE}|the\s+\d{{1,2}}(?:st|nd|rd|th)\b|"
-    rf"\d{{4}}-\d{{2}}-\d{{2}}|(?:(?:ngày|{_PART_VI})\s+)?mai\b|(?:{_PART_VI}|hôm) nay|"
-    rf"ngày (?:mốt|kia)\b|{_PART_VI} (?:ngày )?mốt\b|"
+    rf"(?:{PART_VI}\s+)?(?:{'|'.join(DAYS_VI)})(?:\s+(?:tuần\s+)?(?:này|sau|tới))?|{_DATE}|the\s+\d{{1,2}}(?:st|nd|rd|th)\b|"
+    rf"\d{{4}}-\d{{2}}-\d{{2}}|(?:(?:ngày|{PART_VI})\s+)?mai\b|(?:{PART_VI}|hôm) nay|"
+    rf"ngày (?:mốt|kia)\b|{PART_VI} (?:ngày )?mốt\b|"
     r"(?:ngay|sang|chieu|toi) mai\b|(?:sang|chieu|toi|hom) nay\b)"
 )
 _HALF = (
