@@ -23,7 +23,16 @@ from gateway.memory.planning.budget import time_zone
 from gateway.runs.planning.lists import ListRequest, things_in
 from gateway.runs.planning.reminders import Reminder
 from gateway.runs.planning.when import day_meant, moment
-from gateway.runs.requests.listed import ENDED, is_of, is_same, reminder_time, tasks_meant, title_of
+from gateway.runs.requests.listed import (
+    ENDED,
+    has_reminder,
+    is_of,
+    is_same,
+    reminder_time,
+    tasks_meant,
+    title_of,
+    withdraw_reminder,
+)
 from gateway.runs.requests.told import Language, Question, Said, is_told
 from gateway.runs.requests.understood import (
     DAY_WITHIN,
@@ -50,8 +59,7 @@ from gateway.store.memory.tasks import (
     tasks_of_message,
 )
 
-# Messages that are looked at for what the last one completes.
-_RECENT = 8
+_RECENT = 8  # messages that are looked at for what the last one completes
 _MOST_SHOWN = 30
 _SOON = timedelta(seconds=2)
 _NOTED: dict[str, Said] = {
@@ -148,11 +156,7 @@ class ChatRequests(Requests):
         self, connection: apsw.Connection, conversation: Conversation, message: StoredMessage
     ) -> _Given | None:
         before = page_of_messages(connection, conversation.id, limit=_RECENT, before=message.seq)
-        spoken = [
-            each
-            for each in before
-            if each.role == "user" and not each.failed and each.speaker == message.speaker
-        ]
+        spoken = [e for e in before if e.role == "user" and not e.failed and e.speaker == message.speaker]
         now = self._now(conversation, message)
         found = understood([*(each.text for each in spoken), message.text], now)
         if found is None and spoken:
@@ -225,9 +229,8 @@ class _Given(Struct, frozen=True):
         """Set a reminder that lacks nothing; one that lacks its time is put on the list until then."""
         lacks = lacks_of_reminder(reminder, self.now)
         title = title_of(reminder.says)
-        listed = [
-            task for task in (self.changed(self.asked_by) if self.asked_by else []) if is_of(task, title)
-        ]
+        asked = self.changed(self.asked_by) if self.asked_by else []
+        listed = [task for task in asked if is_of(task, title) or has_reminder(self.connection, task)]
         if lacks:
             day = day_meant(reminder.time, self.now) if lacks == "clock" else None
             if reminder.kind == "reminder" and reminder.text and not listed:
@@ -238,6 +241,8 @@ class _Given(Struct, frozen=True):
         task = listed[0] if listed else self._new(title, at.date(), archetype="model")
         if task is None:
             return
+        if listed:
+            withdraw_reminder(self.connection, task)
         new_day = at.date().isoformat()
         moved = {"title": title, "day": new_day, "message": self.message.seq, "updated_at": time.time()}
         save_task(self.connection, msgspec.structs.replace(task, **moved))

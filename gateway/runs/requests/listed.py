@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
@@ -11,8 +12,8 @@ import apsw
 from gateway.base.redact import redact
 from gateway.memory.learning.entailment import content
 from gateway.runs.planning.reminders import in_one_language
-from gateway.store.memory.runs import items_of
-from gateway.store.memory.tasks import Task
+from gateway.store.memory.runs import end_runs, items_of
+from gateway.store.memory.tasks import Task, delete_task
 
 ENDED = ("done", "cancelled")
 
@@ -46,9 +47,28 @@ def tasks_meant(tasks: Sequence[Task], what: str) -> list[Task]:
     return [task for share, task in shares if share == best]
 
 
+def has_reminder(connection: apsw.Connection, task: Task) -> bool:
+    return bool(_reminding(connection, task))
+
+
 def reminder_time(connection: apsw.Connection, task: Task, zone: Any) -> datetime | None:
     """When the user is reminded of a task, if that is still to come."""
-    for item in items_of(connection, task.id, task.owner):
-        if item.tool and item.tool["name"] == "remind_at" and item.state not in ENDED:
-            return datetime.fromisoformat(item.tool["arguments"]["time"]).astimezone(zone)
+    for item in _reminding(connection, task):
+        assert item.tool
+        return datetime.fromisoformat(item.tool["arguments"]["time"]).astimezone(zone)
     return None
+
+
+def withdraw_reminder(connection: apsw.Connection, task: Task) -> None:
+    """End what runs for a task, and delete the items that would remind of it."""
+    end_runs(connection, task.id, task.owner, time.time())
+    for item in _reminding(connection, task):
+        delete_task(connection, item.id, task.owner)
+
+
+def _reminding(connection: apsw.Connection, task: Task) -> list[Task]:
+    return [
+        item
+        for item in items_of(connection, task.id, task.owner)
+        if item.tool and item.tool["name"] == "remind_at" and item.state not in ENDED
+    ]

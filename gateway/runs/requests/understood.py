@@ -45,6 +45,24 @@ _MORE = any_case(
     r"\W*(?:(?:oh|ah)\W+)?(?:(?:and|plus|also|some|a few|và|thêm)\s+)+"
     r"(?P<what>(?:[\w'’-]+ ){0,3}?[\w'’-]+?)(?:,? (?:please|pls|too|as well|nữa|nhé))*\W*"
 )
+# "Actually make it Thursday", "no, at 11:30", "push it back an hour", behind a reminder that was set
+_INSTEAD = (
+    r"(?:no|nope|oops|wait|sorry|actually|hm+|rather|better|(?:i|we) mean(?:t)?|ý (?:tôi|mình|em) là|không|thôi|nhầm|"
+    r"xin lỗi)"
+)
+_MOVE = (
+    r"(?:(?:make|move|change|set|shift|switch|push|bring|postpone|delay|reschedule) "
+    r"(?:it|that|this|the (?:reminder|alarm|timer|time|hour|day))(?: back| forward)?(?: to be)?|"
+    r"(?:đổi|dời|chuyển|sửa|lùi)(?: lại| nó| giờ| lịch)*(?: (?:sang|thành|qua|đến|tới))?)"
+)
+_MOVES = any_case(
+    r"\W*(?:(?:oh|ok|okay|please|and|but|can you|could you|à|ờ)\b\W*)*"
+    rf"(?:{_INSTEAD}\b\W*)*(?:{_INSTEAD}|{_MOVE})\b\W*"
+    r"(?:(?:to|for|at|on|by|lúc|vào) )*(?P<time>\S.*?)"
+    r"(?:[\s,]+(?:instead|please|pls|then|rather|earlier|later|nhé|nha|đi|ạ))*\W*"
+)
+_EARLIER = any_case(r"\b(?:earlier|sớm hơn|(?:bring|move) (?:\w+ ){1,2}forward)\b")
+_LATER = any_case(r"\b(?:by|back|later|postpone|delay|muộn hơn|lùi)\b")
 _LEADING = any_case(r"(?:(?:ok|okay|yes|please|to|remind me to|about|it['’]s|để|là)\s+)+")
 
 
@@ -88,6 +106,8 @@ def understood(texts: Sequence[str], now: datetime) -> ParsedRequest | None:
         put = understood(earlier, now)
         if put and put.lists and put.lists[-1].op == "add":
             return ParsedRequest(lists=[msgspec.structs.replace(put.lists[-1], what=more["what"])])
+    if (moves := _MOVES.fullmatch(last)) and (moved := _moved(earlier, moves, now)):
+        return moved
     answer = last.strip(' \t\n.!,"')
     is_answer = "?" not in last and len(answer.split()) <= _MOST_WORDS and not _REFUSED.fullmatch(answer)
     before = understood(earlier, now) if earlier and answer and is_answer else None
@@ -156,6 +176,43 @@ def lacks_of_reminder(reminder: Reminder, now: datetime) -> Literal["", "text", 
     except InvalidRequestError as error:
         return "past" if "past" in error.message else "clock"
     return ""
+
+
+def _moved(earlier: Sequence[str], request: re.Match[str], now: datetime) -> ParsedRequest | None:
+    """The one reminder that the last message before set, for another time; None if there is none, or it is no time."""
+    at = next((at for at in range(len(earlier) - 1, -1, -1) if not shows(earlier[at])), -1)
+    before = understood(earlier[: at + 1], now) if at >= 0 else None
+    if before is None and at >= 0 and (within := reminder_within(earlier[at], now)):
+        before = ParsedRequest(reminders=[within])
+    if before is None or len(before.reminders) != 1 or is_open(before, now):
+        return None
+    [reminder] = before.reminders
+    time = _other_time(reminder, request["time"], request[0], now)
+    moved = msgspec.structs.replace(reminder, time=time)
+    return (
+        ParsedRequest(reminders=[moved], completes=at) if time and not lacks_of_reminder(moved, now) else None
+    )
+
+
+def _other_time(reminder: Reminder, to: str, request: str, now: datetime) -> str:
+    """The time of a reminder that a request moves ``to`` another day, hour, or by a span; "" if that is unclear."""
+    before = moment(reminder.time, now)
+    if span := _SPAN.fullmatch(to):
+        if to != span["time"] or _SPAN.fullmatch(reminder.time):
+            return f"in {span['time']}"
+        by = moment(f"in {to}", before) - before
+        earlier, later = _EARLIER.search(request), _LATER.search(request)
+        return f"{before - by if earlier else before + by:%Y-%m-%d %H:%M}" if earlier or later else ""
+    found = _TIME.fullmatch(f"at {to}" if _NUMBER.fullmatch(to) else to)
+    if found is None or reminder.kind == "timer":
+        return ""
+    if DAY_WITHIN.fullmatch(found["time"]):
+        return f"{found['time']} {before:%H:%M}"
+    day = DAY_WITHIN.search(reminder.time)
+    time = f"{day[0]} {found['time']}" if day and not DAY_WITHIN.search(found["time"]) else found["time"]
+    half = f"{time} {before:%p}".lower()  # of the hour before: "at 5 pm" and "no, at 6"
+    lacks = lacks_of_reminder(msgspec.structs.replace(reminder, time=time), now)
+    return half if lacks == "clock" else time
 
 
 def _completed_list(request: ListRequest, answer: str) -> ListRequest | None:

@@ -221,3 +221,54 @@ async def test_what_was_done_before_its_reminder_is_done(small: Client) -> None:
         await told(small, name, "I called the vet")
         assert await titles(small, "doing") == [], when
     assert await titles(small, "done") == ["Call the vet", "Call the vet"]
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "when"),
+    [
+        ("remind me to call mum on Friday at 10", "actually make it Thursday", "at 10:00 on Thursday"),
+        ("remind me to call mum on Friday at 10", "no, at 11:30", "at 11:30 on Friday"),
+        ("remind me to call mum on Friday at 10", "sorry, I meant Monday at 9", "at 09:00 on Monday"),
+        ("set an alarm for 6:30 tomorrow", "move it to 7:15", "at 07:15 on"),
+        ("remind me to call mum on Friday at 5 pm", "no, at 6", "at 18:00 on Friday"),
+        ("remind me to call mum on Friday at 5 pm", "can you push it back an hour?", "at 18:00 on Friday"),
+        ("remind me to call mum on Friday at 5 pm", "make it half an hour earlier", "at 16:30 on Friday"),
+        ("set a timer for 30 minutes", "make it 45 minutes please", "The timer ends at"),
+        ("nhắc tôi gọi mẹ lúc 9 giờ sáng thứ sáu", "thôi, đổi sang thứ năm nhé", "lúc 09:00 thứ năm"),
+    ],
+)
+async def test_a_reminder_gets_another_time(small: Client, first: str, then: str, when: str) -> None:
+    name = await start(small)
+    await told(small, name, first)
+    await told(small, name, "what's on my list?")
+    assert when in await told(small, name, then)
+    listed = (await told(small, name, "show my list")).splitlines()
+    assert len(listed) == 2
+    assert any(each in listed[1] for each in ("45 minutes", "at 09:00 on Thursday", when))
+
+
+async def test_a_reminder_is_moved_twice_and_comes_once(small: Client) -> None:
+    name = await start(small)
+    await told(small, name, "remind me in 3 hours to stretch")
+    await told(small, name, "make it 2 hours")
+    await told(small, name, "no, make it in 1 second")
+
+    async def came() -> list[str]:
+        return [text for text in await notices(small) if text == "Reminder: stretch"]
+
+    await until(came)
+
+    async def done() -> bool:
+        return await titles(small, "done") == ["Stretch"]
+
+    await until(done)
+    assert await titles(small) == []
+
+
+@pytest.mark.parametrize(
+    "text", ["make it nicer", "actually I like Thursday", "make it an hour", "no thanks"]
+)
+async def test_what_is_no_other_time_moves_nothing(small: Client, text: str) -> None:
+    name = await start(small)
+    await told(small, name, "remind me to call mum on Friday at 10")
+    assert "remind you" not in await told(small, name, text)
