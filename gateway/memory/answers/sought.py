@@ -98,6 +98,11 @@ _COMES = content("come due arrive planned scheduled booked")
 _EMPTY = content("name called old now today tên tuổi nghề")
 _ASKS_NAME = any_case(r"\b(?:called|named?|names)\b|(?<!\w)tên (?:là )?gì")
 _NAMED = any_case(rf"\b(?:called|named?|names|tên)\b|['’]s name\b|(?<!\w)là (?-i:[{UPPER}])")
+# "His name was Rufus", behind "my dog died"
+_NAMES_THEM = any_case(
+    rf"\W*(?:(?:his|her|its|their) names? (?:is|was|are|were)|(?:he|she|it|they)(?:['’]s| is| was|['’]re| are| were) "
+    rf"(?:called|named)|tên (?:của )?nó là|nó tên(?: là)?) (?-i:[{UPPER}])"
+)
 # Something that both have in mind.
 _DEFINITE = any_case(rf"\b(?:they|he|she|it|we|i|my|our|the|his|her|their|this|that|{SUBJECT_VI})\b|['’]s\b")
 _BEFORE_NAME = re.compile(rf"(\w+)(?: của)?(?: (?i:{SUBJECT_VI}))?[,:]? \(?(?=([{UPPER}]\w+))")
@@ -264,7 +269,7 @@ def says(question: HistoryQuestion, text: str, following: str = "") -> bool:
         if question.mentions:
             return True
         if _ASKS_NAME.search(question.text):
-            return _names(question, text)
+            return _names(question, text) or bool(_NAMES_THEM.match(following))
         if _ASKS_AGE.search(question.text) and not (_AGED.search(text) or _AGED.search(following)):
             return False
         kind = of_kind(question.text, text)
@@ -296,6 +301,8 @@ def goes_on(question: HistoryQuestion, said: str, after: str) -> bool:
         return False
     if question.reported:
         return bool(_GOES_ON_SAYING.match(after))
+    if _ASKS_NAME.search(question.text) and _NAMES_THEM.match(after):
+        return True
     kind = asks_kind(question.text) and of_kind(question.text, after)
     if CORRECTS.match(after):
         return kind or bool(content(said) & content(after))

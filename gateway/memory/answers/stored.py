@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from datetime import date, datetime
 
 import apsw
+import msgspec
 
+from gateway.memory.answers.ellipsis import names_only, whole_question
 from gateway.memory.answers.figures import newer_figures
 from gateway.memory.answers.kinds import asks_when, of_kind
 from gateway.memory.answers.questions import (
@@ -43,6 +45,7 @@ _CANDIDATES = 32
 _FIGURES_SINCE = 400  # messages behind one with a figure, among which a newer one is looked for
 # A new time of a plan repeats little of it: "the flight is cancelled, we go on the 10th instead".
 _OF_PLANS = 0.05
+_RECENT = 8  # messages among which the question before is
 _REPLIES = 3  # messages of its writer that are looked at behind a hit
 
 
@@ -56,7 +59,8 @@ class StoredAnswers:
         """The answer, if a small model would miss it in its prompt; otherwise nothing."""
         if not self._parts.served.current.small or conversation.kind == "channel":
             return Offer()
-        question, looked_for = own_question(asked), sought(asked)
+        meant = await self._meant(conversation, asked)
+        question, looked_for = own_question(meant), sought(meant)
         if question is None and looked_for is None:
             return Offer()
         limit, recalls = self._parts.settings.facts_in_prompt, self._parts.settings.recall_tokens
@@ -72,11 +76,24 @@ class StoredAnswers:
             later = await self._later(conversation, question, fitting[0]) if len(fitting) == 1 else []
             answer = recalled_answer(question, fitting, later)
         if not answer and recalls and last is not None and last.text == asked:
+            last = msgspec.structs.replace(last, text=meant)
             if question is not None:
                 answer = await self._told(conversation, question, last)
             if not answer and looked_for is not None:
                 answer = await self._sought(conversation, looked_for, last)
         return Offer(answer=answer)
+
+    async def _meant(self, conversation: Conversation, asked: str) -> str:
+        """The question whole, with the one before that it goes on."""
+        if not names_only(asked):
+            return asked
+        recent = await self._parts.database.read(
+            lambda c: page_of_messages(c, conversation.id, limit=_RECENT)
+        )
+        theirs = [
+            each.text for each in recent[:-1] if (each.role, each.speaker) == ("user", recent[-1].speaker)
+        ]
+        return whole_question(asked, theirs)
 
     async def _later(self, conversation: Conversation, question: OwnQuestion, fact: Fact) -> list[str]:
         """What the user has decided anew about the time of a plan that became a fact."""

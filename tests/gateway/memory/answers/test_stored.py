@@ -239,3 +239,20 @@ async def test_where_a_thing_stands_and_who_took_a_place(chat: Chat) -> None:
     assert "under my desk" in await chat.ask("where does the arm runner stand?")
     answer = await chat.ask("who is my best man?")
     assert answer.index("Callum") < answer.index("Dev")
+
+
+async def test_a_question_goes_on_with_the_one_before(chat: Chat) -> None:
+    await chat.say("My brothers: Tom lives in Leeds, Alex lives in York.")
+    assert "Alex lives in York" in await chat.ask("where does Alex live?")
+    await chat.say("You told me so.", role="assistant")
+    assert "Tom lives in Leeds" in await chat.ask("and Tom?")
+    assert await chat.ask("and you?") == ""
+
+
+async def test_a_name_is_told_in_the_next_message(chat: Chat) -> None:
+    await chat.say("my dog died yesterday")
+    await chat.say("I am sorry.", role="assistant")
+    await chat.say("his name was Rufus")
+    answer = await chat.ask("what was my dog's name?")
+    assert "my dog died yesterday" in answer
+    assert "his name was Rufus" in answer
