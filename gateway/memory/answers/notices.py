@@ -14,6 +14,7 @@ from gateway.base.patterns import any_case
 from gateway.base.redact import MARK
 from gateway.memory.answers.questions import in_vietnamese
 from gateway.memory.learning.plain import FILLERS, plain_clauses
+from gateway.memory.learning.wordings import SUBJECT_VI
 from gateway.store.stop_words import speaks
 
 UNSPOKEN = (
@@ -40,6 +41,20 @@ _ASKS_ABILITIES = any_case(
     r"what i (?:say|tell you|told you)|our chats?|anything)|do (?:you|u) have (?:an? )?memory)"
     r"(?: for me| here| exactly| anyway)?\W*"
 )
+KEPT = (
+    "What I have learned stays until you delete it: `hearth facts` shows it, and `hearth facts forget` deletes it.",
+    "Điều tôi đã ghi nhớ còn đó cho đến khi bạn xóa: `hearth facts` cho xem, `hearth facts forget` xóa.",
+)
+# "Forget it" means "never mind".
+_ASKS_TO_FORGET = any_case(
+    rf"\W*(?:(?:{FILLERS}|(?:can|could|would|will) (?:you|u)|i want you to)\W+)*(?:forget|delete|erase|unlearn) "
+    r"(?:that|this|everything|all(?: of)?(?: that| this)?|what (?:i|we)(?:['’]ve)?|"
+    r"(?:all )?my (?:data|facts|messages?)|(?:about )?me)"
+    r"(?: (?:(?:i|we)(?:['’]ve)?|just|have|said|told you|you know|know|wrote|about (?:me|that)|again|now|please))*"
+    r"\W*|"
+    rf"\W*(?:(?:bạn )?(?:hãy |có thể |làm ơn )?)(?:quên|xóa|xoá)(?: hết)? (?:điều|những gì|cái) "
+    rf"(?:đó|{SUBJECT_VI} (?:đã |vừa )?(?:nói|kể))(?: đi| nhé)?\W*"
+)
 _LANGUAGE = (
     r"(?:arabic|bengali|bulgarian|cantonese|catalan|chinese|croatian|czech|danish|dutch|english|finnish|french|german|"
     r"greek|hebrew|hindi|hungarian|icelandic|indonesian|irish|italian|japanese|korean|latin|malay|mandarin|norwegian|"
@@ -61,6 +76,11 @@ _ANOTHER = any_case(
 def abilities(asked: str) -> str:
     """The answer to the question of what one can do here; "" for another message."""
     return ABILITIES if _ASKS_ABILITIES.fullmatch(asked) else ""
+
+
+def forgetting(asked: str) -> str:
+    """The sentence that facts stay until they are deleted, if a message asks to forget; "" for another message."""
+    return KEPT[in_vietnamese(asked)] if _ASKS_TO_FORGET.fullmatch(asked) else ""
 
 
 def unstored(asked: str) -> tuple[str, bool]:

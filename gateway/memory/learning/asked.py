@@ -88,6 +88,12 @@ _DUTY = any_case(
 _LISTS = any_case(
     _LEADING + r"(?:put|add) (?:it|that|this) (?:on|onto|to|in) (?:my|the|our) \b.*\b(?:list|tasks)\b"
 )
+# "I need to email my boss that I'm ill. Can you write it?" asks for the text now.
+_ASKS_TO_WRITE = any_case(
+    r"\b(?:can|could|will|would) (?:you|u) (?:please |maybe )?(?:write|draft|compose|phrase|word|suggest|come up with|"
+    r"help(?: me)?(?: to)? (?:with|write|draft|word|phrase))\b|\bhelp me (?:to )?(?:with|write|draft|word|phrase)\b|"
+    r"\b(?:please )?(?:write|draft) (?:it|one)(?: for me)?\W*$|(?<!\w)(?:bạn )?(?:viết|soạn)(?: nó)? (?:giúp|giùm|hộ) "
+)
 _NO_TASK = any_case(
     r"^(?:an? (?:new )?(?:event|entry|item|task|reminder|note|appointment)$|something|anything|me|you|"
     r"it|that|this|them|him|her|what|who|how|why|when|where|which|if|know|say|admit|think|"
@@ -197,6 +203,7 @@ def stated_changes(text: str, tasks: Sequence[Task]) -> list[Change]:
     found: list[Change] = []
     duty = ""  # "I have to renew my passport. Put it on the list."
     clauses, listed = list(plain_clauses(text, tasks=True)), 0
+    writes = bool(clauses) and bool(_ASKS_TO_WRITE.search(text))
     for at, clause in enumerate(clauses):
         if at < listed:
             continue
@@ -209,7 +216,8 @@ def stated_changes(text: str, tasks: Sequence[Task]) -> list[Change]:
                 listed = at + 1 + len(following)
                 continue
         match = _DUTY.fullmatch(_TRAILING.sub("", clause.text))
-        title = _added(clause.text) or (duty if _LISTS.match(clause.text) else "")
+        title = "" if writes else _added(clause.text)
+        title = title or (duty if _LISTS.match(clause.text) else "")
         duty = _title(match["what"]) if match else ""
         if title:
             found.append(Change("add", "", title, clause.text))

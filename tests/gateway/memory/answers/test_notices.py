@@ -9,6 +9,7 @@ from gateway.memory.answers.notices import (
     UNSPOKEN,
     UNTRANSLATED,
     abilities,
+    forgetting,
     unspoken,
     unstored,
     untranslated,
@@ -106,3 +107,27 @@ def test_a_model_for_english_says_that_it_does_not_translate(chat: list[str]) ->
 )  # fmt: skip
 def test_what_asks_for_no_translation_is_left_to_the_model(chat: list[str]) -> None:
     assert untranslated(["en"], chat[-1], chat[:-1]) == ""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "forget that",
+        "Please forget what I told you about me.",
+        "delete my data",
+        "can you forget everything?",
+    ],
+)
+def test_who_asks_to_forget_is_told_how(text: str) -> None:
+    assert "`hearth facts forget`" in forgetting(text)
+
+
+def test_who_asks_in_vietnamese_is_told_so() -> None:
+    assert forgetting("quên điều đó đi").startswith("Điều tôi")
+
+
+@pytest.mark.parametrize(
+    "text", ["forget it", "don't forget that", "I forget that", "forget that idea, try another"]
+)
+def test_other_messages_ask_to_forget_nothing(text: str) -> None:
+    assert forgetting(text) == ""

@@ -345,3 +345,15 @@ def test_any_text_is_read(text: str) -> None:
         assert " ".join(fact.quote.split()) in " ".join(text.split())
         assert Operation("add", fact.key, fact.text, fact.quote, "")
     stated_changes(text, OPEN)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I need to email my boss that I'm sick tomorrow. Can you write it?",
+        "I have to write a speech for Anna's wedding, could you help me with that?",
+    ],
+)
+def test_what_is_to_be_written_now_is_no_task(text: str) -> None:
+    assert stated_changes(text, []) == []
+    assert stated_changes(text.partition(",")[0].partition(".")[0] + " today.", [])
