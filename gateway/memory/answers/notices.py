@@ -12,7 +12,7 @@ from collections.abc import Collection, Sequence
 
 from gateway.base.patterns import any_case
 from gateway.base.redact import MARK
-from gateway.memory.answers.questions import in_vietnamese
+from gateway.memory.answers.questions import OPENINGS, in_vietnamese
 from gateway.memory.learning.plain import FILLERS, plain_clauses
 from gateway.memory.learning.wordings import SUBJECT_VI
 from gateway.store.stop_words import speaks
@@ -55,6 +55,14 @@ _ASKS_TO_FORGET = any_case(
     rf"\W*(?:(?:bạn )?(?:hãy |có thể |làm ơn )?)(?:quên|xóa|xoá)(?: hết)? (?:điều|những gì|cái) "
     rf"(?:đó|{SUBJECT_VI} (?:đã |vừa )?(?:nói|kể))(?: đi| nhé)?\W*"
 )
+_LONGEST_QUOTE = 400  # characters
+_ASKS_LAST = any_case(
+    rf"\W*(?:(?:{FILLERS}|hm+)\W+)*(?:what (?:did|have) i (?:just|last) "
+    r"(?P<what>sa(?:y|id)|ask(?:ed)?|wr[io]te|tell|told)|"
+    r"(?:what|which)(?:['’]?s| is| was) my (?:last|previous) (?P<kind>question|message))"
+    r"(?: you| to you)?(?: again)?\W*|"
+    rf"\W*{SUBJECT_VI} (?:vừa|mới) (?P<vi>nói|hỏi|viết)(?: cái)? gì\W*"
+)
 _LANGUAGE = (
     r"(?:arabic|bengali|bulgarian|cantonese|catalan|chinese|croatian|czech|danish|dutch|english|finnish|french|german|"
     r"greek|hebrew|hindi|hungarian|icelandic|indonesian|irish|italian|japanese|korean|latin|malay|mandarin|norwegian|"
@@ -81,6 +89,16 @@ def abilities(asked: str) -> str:
 def forgetting(asked: str) -> str:
     """The sentence that facts stay until they are deleted, if a message asks to forget; "" for another message."""
     return KEPT[in_vietnamese(asked)] if _ASKS_TO_FORGET.fullmatch(asked) else ""
+
+
+def just_said(asked: str, before: Sequence[str]) -> str:
+    """Quote the last of a user's messages ``before`` this one, or their last question, if it asks for that; else ""."""
+    found = _ASKS_LAST.fullmatch(asked)
+    if found is None:
+        return ""
+    asks = (found["what"] or found["kind"] or found["vi"]).casefold() in ("question", "ask", "asked", "hỏi")
+    said = next((each for each in reversed(before) if each and ("?" in each or not asks)), "")
+    return f"{OPENINGS[in_vietnamese(asked)]}: “{said}”" if 0 < len(said) <= _LONGEST_QUOTE else ""
 
 
 def unstored(asked: str) -> tuple[str, bool]:

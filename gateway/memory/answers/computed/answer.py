@@ -12,7 +12,7 @@ from gateway.memory.answers.computed.sums import is_sum, sum_answer
 
 def computed_answer(asked: str, before: Sequence[str], now: datetime) -> str:
     """The answer to a message that asks for nothing else, given the user's messages ``before`` it; or ""."""
-    return clock_answer(asked, now) or days_answer(asked, now.date()) or sum_answer(asked, before)
+    return clock_answer(asked, now) or days_answer(asked, before, now.date()) or sum_answer(asked, before)
 
 
 def was_computed(asked: str, reply: str) -> bool:

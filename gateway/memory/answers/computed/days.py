@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from datetime import date, timedelta
 
 from gateway.base.patterns import any_case
+from gateway.memory.learning.entailment import content
 from gateway.memory.learning.plain import FILLERS
 
 _LONGEST = 100  # characters
+_LONGEST_MESSAGE = 2_000  # characters of an earlier message that are searched
 _A_WEEK = 7
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
@@ -42,8 +45,11 @@ _WHEN = (
 _LEAD = rf"(?:(?:{FILLERS}|do you know|(?:can|could) you tell me|tell me)\b,? ?)*"
 _AWAY = re.compile(
     rf"{_LEAD}(?:how (?:many (?:days|weeks|sleeps)|long)(?: (?:is it|is there|are there|are left|left|is left|"
-    rf"do we have|do i have|to go))*|days) (?:until|till|til|to|before) {_WHEN}(?: (?:from )?(?:now|today))?"
+    rf"do we have|do i have|to go))*|days) (?:until|till|til|to|before) "
+    rf"(?:{_WHEN}|(?:my|our|the) (?P<theirs>[\w' -]{{2,40}}?))(?: (?:from )?(?:now|today))?"
 )
+_A_DAY = re.compile(rf"\b{_WHEN}\b")
+_SENTENCE = re.compile(r"[^.!?\n]+")
 _ON = re.compile(
     rf"{_LEAD}(?:what|which) (?:day(?: of the week)?|weekday) (?:is|will|does|did|(?P<was>was)) "
     rf"(?:it (?:be )?on )?{_WHEN}(?: (?:be|fall on|fall|be on|on))*"
@@ -52,15 +58,25 @@ _DATED = rf"(?:{'|'.join(_DAYS)}) \d{{1,2}} \w+ \d{{4}}"
 _FORM = any_case(rf"{_DATED} is in \d[^\n]*\.|That is {_DATED}\.|That is today\.")
 
 
-def days_answer(asked: str, today: date) -> str:
-    """How far away a day is, or its day of the week; "" if a message asks for anything else."""
+def days_answer(asked: str, before: Sequence[str], today: date) -> str:
+    """How far away a day is, or its day of the week; "" if a message asks for anything else.
+
+    The day of "my exam" is the one that the user's messages ``before`` name in a sentence with it.
+    """
     text = " ".join(asked.casefold().replace("’", "'").split()).strip(" ?!.")
     if len(text) > _LONGEST:
         return ""
     away, on = _AWAY.fullmatch(text), _ON.fullmatch(text)
     if on is not None and (day := _day(on, today, before=bool(on["was"]))) is not None:
         return f"That is {_shown(day)}."
-    if away is None or (day := _day(away, today)) is None or day < today:
+    day = (
+        None
+        if away is None
+        else _told(away["theirs"], before, today)
+        if away["theirs"]
+        else _day(away, today)
+    )
+    if day is None or day < today:
         return ""
     days = (day - today).days
     if not days:
@@ -70,6 +86,18 @@ def days_answer(asked: str, today: date) -> str:
         weeks, rest = divmod(days, _A_WEEK)
         told += f" ({_count(weeks, 'week')}{' and ' + _count(rest, 'day') if rest else ''})"
     return f"{_shown(day)} is in {told}."
+
+
+def _told(what: str, before: Sequence[str], today: date) -> date | None:
+    """The day in the newest sentence that names it together with ``what``; None if that names several."""
+    words = content(what)
+    for text in reversed(before):
+        for sentence in reversed(_SENTENCE.findall(text[:_LONGEST_MESSAGE].casefold().replace("’", "'"))):
+            days = [] if not words or not words <= content(sentence) else list(_A_DAY.finditer(sentence))
+            if days:
+                # A weekday counts from the day of the message.
+                return _day(days[0], today) if len(days) == 1 and not days[0]["weekday"] else None
+    return None
 
 
 def is_days(reply: str) -> bool:

@@ -10,6 +10,7 @@ from gateway.memory.answers.notices import (
     UNTRANSLATED,
     abilities,
     forgetting,
+    just_said,
     unspoken,
     unstored,
     untranslated,
@@ -131,3 +132,20 @@ def test_who_asks_in_vietnamese_is_told_so() -> None:
 )
 def test_other_messages_ask_to_forget_nothing(text: str) -> None:
     assert forgetting(text) == ""
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ("what did I just say?", "You told me: “I like it.”"),
+        ("What was my last message?", "You told me: “I like it.”"),
+        ("what was my previous question?", "You told me: “who is Ann?”"),
+        ("hm, what did I just ask you?", "You told me: “who is Ann?”"),
+        ("mình vừa nói gì?", "Bạn đã nói: “I like it.”"),
+        ("what did I say?", ""),
+        ("what was my last job?", ""),
+    ],
+)
+def test_the_message_before_is_told(asked: str, told: str) -> None:
+    assert just_said(asked, ["hi", "who is Ann?", "I like it."]) == told
+    assert just_said(asked, []) == ""

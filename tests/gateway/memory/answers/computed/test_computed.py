@@ -110,7 +110,7 @@ def test_a_sum_goes_on_from_the_message_right_before_alone() -> None:
     ],
 )  # fmt: skip
 def test_days_are_counted(asked: str, answer: str) -> None:
-    assert days_answer(asked, TODAY) == answer
+    assert days_answer(asked, [], TODAY) == answer
     assert was_computed(asked, answer) == bool(answer)
 
 
@@ -125,3 +125,32 @@ def test_the_clock_is_part_of_it() -> None:
     now = datetime(2026, 11, 28, 14, 0, tzinfo=UTC)
     assert computed_answer("what time is it?", [], now).startswith("It is 14:00")
     assert computed_answer("hi", ["what's 1 + 1?"], now) == ""
+
+
+@pytest.mark.parametrize(
+    ("before", "asked", "answer"),
+    [
+        (
+            ["I'm learning Thai, I have an exam on December 10"],
+            "how many days until my exam?",
+            "10 December 2026",
+        ),
+        (
+            ["My exam is on 3 December.", "No, my exam is on 4 December."],
+            "how long until the exam?",
+            "4 December 2026",
+        ),
+        (
+            ["our trip: 2027-01-02, by train. We like trains."],
+            "how many sleeps until our trip",
+            "2 January 2027",
+        ),
+        (["My exam is on Friday"], "how many days until my exam?", ""),
+        (["My exam is on 3 or 4 December or May 5 or 6 May"], "how many days until my exam?", ""),
+        (["I was born on 4 May"], "how many days until my exam?", ""),
+        ([], "how many days until my exam?", ""),
+    ],
+)
+def test_a_day_that_was_told_is_counted_to(before: list[str], asked: str, answer: str) -> None:
+    found = days_answer(asked, before, TODAY)
+    assert (answer in found) if answer else not found
