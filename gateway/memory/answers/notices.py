@@ -28,6 +28,12 @@ SECRETS_UNSTORED = (
     "Passwords and other secrets are not stored.",
     "Mật khẩu và các bí mật khác không được lưu.",
 )
+NO_NEWS = "I have no news: I see what you tell me, the wiki and your projects, and not the internet."
+_ASKS_NEWS = any_case(
+    rf"\W*(?:(?:{FILLERS})\W+)*(?:(?:what(?:['’]?s| is| are) |any |give me |tell me |show me )+"
+    r"(?:(?:the|latest|today['’]?s|new|in) )*(?:news|headlines)|what(?:['’]?s| is) (?:happening|going on) in the world)"
+    r"(?: (?:today|now|right now|this (?:morning|week)|please|like|about|in the world))*\W*"
+)
 ABILITIES = (
     "I remember what you tell me and find it again when you ask, set reminders, keep your list of tasks, and answer "
     "questions about the wiki and your projects on this machine. For the rest I am a small model: I chat, and I am "
@@ -82,7 +88,9 @@ _ANOTHER = any_case(
 
 
 def abilities(asked: str) -> str:
-    """The answer to the question of what one can do here; "" for another message."""
+    """The answer to the question of what one can do here, or for the news; "" for another message."""
+    if _ASKS_NEWS.fullmatch(asked):
+        return NO_NEWS
     return ABILITIES if _ASKS_ABILITIES.fullmatch(asked) else ""
 
 

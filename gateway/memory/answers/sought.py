@@ -59,6 +59,14 @@ _WORDS_OF = (
 _DOES = any_case(
     rf"what (?:does|did) (?:(?:my|our) \w+|(?-i:[{UPPER}])[\w'’]+) (?!do\b|mean|stand|think|want|need|look)\w+(?: .+)?"
 )
+# "What does Ben do?", and what may follow his name
+_OCCUPATION = any_case(
+    rf"what (?:does|did) (?P<who>(?-i:[{UPPER}])[\w'’]+|(?:my|our) \w+) do(?: for (?:a living|work|money))?\b"
+)
+_WORKS = any_case(
+    r",? (?:who )?(?:(?:is|was) (?:an?|the|our|my|head|in charge)|(?:(?:still|now) )?(?:works?|worked|writes|"
+    r"teaches|runs|manages|leads|designs|builds|studies|sells|drives|develops|tests|cooks|repairs|does))\b"
+)
 _MINE = any_case(r"(?:my|our)\b")
 _TRAILING = any_case(
     r"(?:[\s,]+(?:earlier|before|again|so far|yet|today|yesterday|please|pls|không|ko|chưa|rồi|vậy|thế|nhỉ|nữa|"
@@ -210,6 +218,8 @@ def sought(asked: str) -> HistoryQuestion | None:
                 if words
                 else None
             )
+    if occupation := _OCCUPATION.fullmatch(rest):
+        return HistoryQuestion(said, occupation["who"], content(occupation["who"]))
     own = bool(_OWN.fullmatch(rest))
     who = _WHO_IS.fullmatch(rest)
     which = _WHICH.search(rest)
@@ -257,6 +267,9 @@ def says(question: HistoryQuestion, text: str, following: str = "") -> bool:
         return False
     if _HAS.search(question.text) and _NOT_HAD.search(text):
         return False
+    if occupation := _OCCUPATION.search(question.text):
+        who = re.compile(rf"\b{re.escape(occupation['who'])}\b", re.IGNORECASE)
+        return any(_WORKS.match(text, named.end()) for named in who.finditer(text))
     if question.reported:
         return question.words <= said and bool(REPORTED.search(text) or _GOES_ON_SAYING.match(following))
     [word, *others] = question.words

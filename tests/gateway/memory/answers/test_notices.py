@@ -149,3 +149,14 @@ def test_other_messages_ask_to_forget_nothing(text: str) -> None:
 def test_the_message_before_is_told(asked: str, told: str) -> None:
     assert just_said(asked, ["hi", "who is Ann?", "I like it."]) == told
     assert just_said(asked, []) == ""
+
+
+@pytest.mark.parametrize(
+    "text", ["what's the news today?", "any news?", "Hey, tell me the latest news please"]
+)
+def test_there_are_no_news(text: str) -> None:
+    assert abilities(text).startswith("I have no news")
+
+
+def test_news_of_something_are_another_question() -> None:
+    assert abilities("any news from Anna?") == abilities("I have news") == ""
