@@ -29,6 +29,12 @@ SECRETS_UNSTORED = (
     "Mật khẩu và các bí mật khác không được lưu.",
 )
 NO_NEWS = "I have no news: I see what you tell me, the wiki and your projects, and not the internet."
+NAMELESS = "I have no name: I am the language model of this server."
+_ASKS_NAME = any_case(
+    rf"\W*(?:(?:{FILLERS})\W+)*(?:(?:what(?:['’]?s| is)|(?:do|can) (?:you|u) (?:have|tell me)) (?:your|ur|a) name|"
+    r"(?:and )?how (?:do|should|can|may) i call you|what (?:are you|should i|can i|do i|may i) call(?:ed)?(?: you)?)"
+    r"(?: please| again| by the way| btw)*\W*"
+)
 _ASKS_NEWS = any_case(
     rf"\W*(?:(?:{FILLERS})\W+)*(?:(?:what(?:['’]?s| is| are) |any |give me |tell me |show me )+"
     r"(?:(?:the|latest|today['’]?s|new|in) )*(?:news|headlines)|what(?:['’]?s| is) (?:happening|going on) in the world)"
@@ -88,7 +94,9 @@ _ANOTHER = any_case(
 
 
 def abilities(asked: str) -> str:
-    """The answer to the question of what one can do here, or for the news; "" for another message."""
+    """The answer to the question of what one can do here, for a name, or for the news; "" for another message."""
+    if _ASKS_NAME.fullmatch(asked):
+        return NAMELESS
     if _ASKS_NEWS.fullmatch(asked):
         return NO_NEWS
     return ABILITIES if _ASKS_ABILITIES.fullmatch(asked) else ""

@@ -144,6 +144,9 @@ _ON = any_case(
 _REJECTS = any_case(
     r"\W*(?:(?:hm+|oh|ah|ok|well|sorry|um+|à|ờ|ừ)\W+)*(?:no|nope|nah|actually|not|không|đổi|dời)\b|\b(?:it|that|nó)\b"
 )
+# "I paid him back 20", behind "I owe Peter 50 euros"
+_ASKS_AMOUNT = any_case(r"\bhow (?:much|many)\b|(?<!\w)bao nhiêu(?!\w)")
+_OF_THEM = any_case(r"\W*(?:(?:and|but|then|so)\W+)?(?:i|we|he|she|they)\b.{1,30}\b(?:him|her|them|it|me)\b")
 _AGREES = any_case(r"\W*(?:ok(?:ay)?|yeah|yes|right|fine|lets|let['’]s|ừ|ok|thôi|vậy|chốt)\b")
 _SOMEBODY = rf"(?:{ONE}|{OF_SEVERAL}|{PERSON}|{PEOPLE})".replace("?P<who>", "?:")
 _SOMEBODY_VI = rf"(?:{ONE_VI}|{OF_SEVERAL_VI}|{PERSON_VI})".replace("?P<who>", "?:")
@@ -325,7 +328,8 @@ def goes_on(question: HistoryQuestion, said: str, after: str) -> bool:
         return bool(_AGED.search(after)) and not _AGED.search(said)
     if _REJECTS.match(after) or (DECIDED.search(after) and _REJECTS.search(after)):
         return True
-    short = len(after.split()) <= _SHORT and bool(_ON.match(after) or _AGREES.match(after))
+    of_them = _ASKS_AMOUNT.search(question.text) and _OF_THEM.match(after)
+    short = len(after.split()) <= _SHORT and bool(_ON.match(after) or _AGREES.match(after) or of_them)
     return short or bool(question.words & content(after))
 
 

@@ -201,9 +201,10 @@ def _item(clauses: Sequence[PlainClause], at: int) -> str:
 
 
 def _requested(said: str, quote: str) -> StatedFact | None:
-    """How to reply, as a clause asks politely: "could you keep the answers short"."""
+    """How to reply, or the name, as a clause asks politely: "could you keep it short", "can you call me Dan"."""
     fact = _match(REQUESTS.sub("", said).strip(), quote)
-    return fact if fact is not None and fact.key == "reply_style" and not _THIS_TIME.search(said) else None
+    wished = fact is not None and fact.key in ("reply_style", "name") and not _THIS_TIME.search(said)
+    return fact if wished else None
 
 
 def _read(said: str, quote: str) -> StatedFact | None:

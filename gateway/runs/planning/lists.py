@@ -23,6 +23,11 @@ _PARTS = any_case(
     rf"\s*(?:,|;|\.)?\s+(?:and|then|also|và|rồi)\s+(?:also |then |while you['’]re at it,? )?"
     rf"(?:please )?(?=(?:{list_words.PUT}|{list_words.TAKE})\b)"
 )
+# "Add milk for Monday and bread for Friday" lacks a verb.
+_ANOTHER_DAY = any_case(
+    rf"(?P<day>\b(?:for|on) (?:{list_words.SOME_DAY})),? (?:and|và) (?!{list_words.PUT}\b|{list_words.TAKE}\b)"
+    rf"(?=\S[^,]{{1,80}} (?:for|on) (?:{list_words.SOME_DAY})$)"
+)
 _ITEMS = any_case(r"\s*,\s*(?:and |và )?|\s+(?:and|và|với|&)\s+")
 _FEW_WORDS = 3
 _SENTENCES = re.compile(r"[;!?]|\.\s")
@@ -61,6 +66,8 @@ class ListRequest(Struct, frozen=True, kw_only=True):
 def list_requests(text: str) -> list[ListRequest]:
     """Requests of a text for the list, in order; none if the text asks for anything else."""
     plain = _bare(text)
+    if re.match(list_words.PUT, plain, re.IGNORECASE):
+        plain = text = _ANOTHER_DAY.sub(r"\g<day> and add ", plain)
     whole = _request(plain, _polite_only(text))
     if whole and (whole.adds or whole.op == "show" or not _PARTS.search(plain)):
         return [whole]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Sequence
 from datetime import datetime
@@ -16,7 +17,7 @@ from gateway.memory.learning.plain import FILLERS, plain_clauses
 from gateway.runs.planning.beyond import RECURRING
 from gateway.runs.planning.lists import ListRequest, list_requests
 from gateway.runs.planning.reminders import Reminder, reminders_in
-from gateway.runs.planning.when import DAY, SPAN, TIME, day_meant, moment
+from gateway.runs.planning.when import DAY, SPAN, TIME, TIME_WITHIN, day_meant, moment
 
 # A longer message was pasted, and is no request.
 _LONGEST = 400
@@ -63,6 +64,14 @@ _MOVES = any_case(
 )
 _EARLIER = any_case(r"\b(?:earlier|sớm hơn|(?:bring|move) (?:\w+ ){1,2}forward)\b")
 _LATER = any_case(r"\b(?:by|back|later|postpone|delay|muộn hơn|lùi)\b")
+# "Remind me an hour before", behind a message with the time of something
+_AHEAD = any_case(
+    rf"(?P<span>{SPAN}) (?:before|ahead|prior|earlier|in advance|beforehand)(?: (?:it|that|then|the \w+))?"
+    r"(?: (?:starts?|begins?))?|trước(?: đó)? (?P<span_vi>\d+ ?\w+)|(?P<before_vi>\d+ ?\w+) trước đó"
+)
+_HAVING = any_case(
+    r"\W*(?:(?:i|we)(?:['’]ve)? (?:have|got|need)(?: to)?|there(?:['’]s| is)|mình có|tôi có|em có)\s+(?:an? |my )?"
+)
 _LEADING = any_case(r"(?:(?:ok|okay|yes|please|to|remind me to|about|it['’]s|để|là)\s+)+")
 
 
@@ -98,6 +107,8 @@ def understood(texts: Sequence[str], now: datetime) -> ParsedRequest | None:
         return None
     lists = list_requests(last)
     reminders = [] if lists else reminders_in(last)
+    if len(reminders) == 1 and (ahead := _AHEAD.fullmatch(reminders[0].text)) and not reminders[0].time:
+        reminders = [_ahead(reminders[0], earlier, ahead, now)]
     if lists or reminders:
         repeats = bool(reminders and RECURRING.search(last))
         return ParsedRequest(lists=lists, reminders=reminders, repeats=repeats)
@@ -176,6 +187,26 @@ def lacks_of_reminder(reminder: Reminder, now: datetime) -> Literal["", "text", 
     except InvalidRequestError as error:
         return "past" if "past" in error.message else "clock"
     return ""
+
+
+def _ahead(reminder: Reminder, earlier: Sequence[str], ahead: re.Match[str], now: datetime) -> Reminder:
+    """A reminder of what the newest message with one time names, by a span before it; without one, of nothing yet."""
+    span = next(each for each in ahead.groups() if each)
+    for text in reversed(earlier):
+        times = list(TIME_WITHIN.finditer(text)) if len(text) <= _LONGEST else []
+        days = [each for each in times if DAY_WITHIN.fullmatch(each["time"])]
+        hours = [each for each in times if each not in days]
+        with contextlib.suppress(InvalidRequestError):
+            if len(hours) == 1 and len(days) <= 1:  # they may stand apart
+                at = moment(" ".join(each["time"] for each in (*days, *hours)), now)
+                due = at - (moment(f"in {span}", at) - at)
+                rest = text
+                for each in reversed(times):
+                    rest = f"{rest[: each.start()]} {rest[each.end() :]}"
+                what = _HAVING.sub("", " ".join(rest.split()).strip(" .,!"))
+                said = f"{what} ({at:%H:%M})"
+                return msgspec.structs.replace(reminder, time=f"{due:%Y-%m-%d %H:%M}", text=said)
+    return msgspec.structs.replace(reminder, text="")
 
 
 def _moved(earlier: Sequence[str], request: re.Match[str], now: datetime) -> ParsedRequest | None:

@@ -160,3 +160,15 @@ def test_there_are_no_news(text: str) -> None:
 
 def test_news_of_something_are_another_question() -> None:
     assert abilities("any news from Anna?") == abilities("I have news") == ""
+
+
+@pytest.mark.parametrize("text", ["what's your name?", "Hi, what is your name", "what should I call you?"])
+def test_it_has_no_name(text: str) -> None:
+    assert abilities(text).startswith("I have no name")
+
+
+@pytest.mark.parametrize(
+    "text", ["what's your name for this dish?", "what should I call my cat?", "my name is Ann"]
+)
+def test_other_names_are_other_questions(text: str) -> None:
+    assert abilities(text) == ""

@@ -202,3 +202,10 @@ def test_an_answer_names_earlier_days_and_secrets_that_are_not_stored() -> None:
         "- “wifi is slow” (2026-11-02)",
         "Passwords and other secrets are not stored.",
     ]
+
+
+def test_an_amount_goes_on_with_a_pronoun() -> None:
+    question = sought("how much do I owe Peter?")
+    assert question is not None
+    assert goes_on(question, "I owe Peter 50 euros", "I paid him back 20")
+    assert not goes_on(question, "I owe Peter 50 euros", "I paid 20 for lunch")

@@ -357,3 +357,9 @@ def test_any_text_is_read(text: str) -> None:
 def test_what_is_to_be_written_now_is_no_task(text: str) -> None:
     assert stated_changes(text, []) == []
     assert stated_changes(text.partition(",")[0].partition(".")[0] + " today.", [])
+
+
+def test_a_name_is_asked_for_politely() -> None:
+    [fact] = stated_facts("can you call me Dan instead?")
+    assert fact.key == "name" and "Dan" in fact.text
+    assert stated_facts("can you call me Tuesday?") == stated_facts("could you call me back?") == []
