@@ -23,7 +23,7 @@ def lines_of(root: Path, path: str, first: int, last: int) -> list[str]:
 
 
 def lines_in(text: str) -> list[str]:
-    """Lines as parsers and editors count them: a form feed or U+2028 ends none, other than for `str.splitlines`."""
+    """Lines as parsers and editors count them: a form feed or U+2028 ends none, unlike in `str.splitlines`."""
     lines = text.split("\n")
     if not lines[-1]:
         lines.pop()

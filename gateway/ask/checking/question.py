@@ -306,6 +306,6 @@ def _spelt(word: str, known: frozenset[str]) -> str:
 
 
 def same_word(word: str, other: str) -> bool:
-    """Whether two stems are one word, be it with another ending: extend, extension."""
+    """Whether two stems are one word, even with another ending: extend, extension."""
     shorter = min(len(word), len(other))
     return word == other or (shorter >= _SHORTEST_ROOT and word[: shorter - 1] == other[: shorter - 1])

@@ -348,5 +348,5 @@ def _owner(view: View, scope: int) -> str:
 
 
 def _is_alias(values: Values) -> bool:
-    """Whether a name bound to these values is but another name of one definition."""
+    """Whether a name bound to these values is just another name of one definition."""
     return len(values) == 1 and next(iter(values)).kind == "definition"

@@ -60,7 +60,7 @@ def merged(parts: Iterable[Values]) -> Values:
 
 
 def one_of(parts: Iterable[Values]) -> Values:
-    """:func:`merged` values of which each is but possible, unless there is only one."""
+    """:func:`merged` values each of which is only possible, unless there is only one."""
     found = merged(parts)
     return found if len(found) == 1 else through(found, "flow")
 

@@ -234,7 +234,7 @@ def recalled_facts(question: OwnQuestion, facts: Sequence[Fact]) -> Sequence[Fac
 
 
 def recalled_answer(question: OwnQuestion, facts: Sequence[Fact], later: Sequence[str] = ()) -> str:
-    """The user's words of the facts, and later ones that decide anew."""
+    """The user's words of the facts, and later ones that change the decision."""
     return _quoted(question, [*map(_words_of, facts), *(f"“{text}”" for text in later)])
 
 

@@ -334,7 +334,7 @@ def goes_on(question: HistoryQuestion, said: str, after: str) -> bool:
 
 
 def changes(question: HistoryQuestion, text: str) -> bool:
-    """Whether a later message decides anew about what is asked for."""
+    """Whether a later message changes the decision about what is asked for."""
     return (
         not (question.mentions or question.loose or question.reported)
         and bool(question.words & content(text) and DECIDED.search(text))

@@ -96,7 +96,7 @@ class StoredAnswers:
         return whole_question(asked, theirs)
 
     async def _later(self, conversation: Conversation, question: OwnQuestion, fact: Fact) -> list[str]:
-        """What the user has decided anew about the time of a plan that became a fact."""
+        """What the user has decided since about the time of a plan that became a fact."""
         seq = fact.message
         if seq is None or not asks_when(question.text) or not self._parts.settings.recall_tokens:
             return []

@@ -90,7 +90,7 @@ class MediaWiki:
                         self._site = Site(site_name(await self.api.name()))
                 except (HearthError, TimeoutError) as error:
                     self._site_after = time.monotonic() + _SITE_RETRY_SECONDS
-                    log.warning("the wiki does not tell its name", problem=str(error) or "no reply in time")
+                    log.warning("the wiki does not give its name", problem=str(error) or "no reply in time")
         return self._site or Site()
 
     async def subjects(self, limit: int) -> list[str]:
