@@ -105,7 +105,7 @@ class Situation(Struct, frozen=True, kw_only=True):
     def at_once(self, rounds: Sequence[Round], most: int | None = None) -> Sequence[Round]:
         """The first of ``rounds``, at least one, that fit into a prompt or into ``most`` tokens.
 
-        A long imported log is therefore read in several plans, and each summary is checked against what was read for it.
+        So a long imported log is read in several plans, and each summary is checked against what was read for it.
         """
         used = 0
         for number, lines in enumerate(rounds):
