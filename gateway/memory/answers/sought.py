@@ -86,6 +86,14 @@ _WHICH = any_case(
     r"^(?:and |so )?which (?!(?:am|is|are|was|were|of|one|way|means?|reminds?|i|we)\b)(\w+) (?=\w+ )|"
     r"(?<!\w)(\w+) nào(?!\w)"
 )
+# "Which platform?", which a message with its number or name answers
+_WHICH_ALONE = any_case(
+    r"(?:and |so )?(?:which|what) (?P<thing>(?!(?:time|day|date|colou?r|one|kind|else|now|about|do|does|is|are|was|if|"
+    r"for)\b)\w{3,20})(?: number| name)?"
+)
+_NUMBERED = (
+    r"(?:['’]s)?(?: (?:is|was|number|no\.?|called|named))* ?(?-i:[0-9“\"]|[A-Z][0-9A-Z]*\b|[A-Z][a-z])"
+)
 _WHICH_WAS_IT = any_case(r"(?:and |so )?(?:what|which) \w+ was (?:it|that)")
 # Being there is said without these: "the runner is under my desk".
 _STANDS = any_case(r"(?<=^where )((?:do|does|did|is|are) .+?) (?:stand|sit|lie|hang|located|kept)$")
@@ -223,6 +231,12 @@ def sought(asked: str) -> HistoryQuestion | None:
             )
     if occupation := _OCCUPATION.fullmatch(rest):
         return HistoryQuestion(said, occupation["who"], content(occupation["who"]))
+    if alone := _WHICH_ALONE.fullmatch(rest):
+        return (
+            HistoryQuestion(said, alone["thing"], content(alone["thing"]))
+            if content(alone["thing"])
+            else None
+        )
     own = bool(_OWN.fullmatch(rest))
     who = _WHO_IS.fullmatch(rest)
     which = _WHICH.search(rest)
@@ -273,6 +287,8 @@ def says(question: HistoryQuestion, text: str, following: str = "") -> bool:
     if occupation := _OCCUPATION.search(question.text):
         who = re.compile(rf"\b{re.escape(occupation['who'])}\b", re.IGNORECASE)
         return any(_WORKS.match(text, named.end()) for named in who.finditer(text))
+    if alone := _WHICH_ALONE.fullmatch(_TRAILING.sub("", question.text)):
+        return bool(re.search(rf"(?i:\b{re.escape(alone['thing'])}){_NUMBERED}", text))
     if question.reported:
         return question.words <= said and bool(REPORTED.search(text) or _GOES_ON_SAYING.match(following))
     [word, *others] = question.words

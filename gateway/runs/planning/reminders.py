@@ -98,7 +98,9 @@ _VAGUE = any_case(
     r"(?:get|do) something(?: done)?|"
     r"(?:gì|việc) (?:đó|này))"
 )
-_DANGLING = any_case(r"(?:\s*\b(?:for|at|on|by|from|starting|of|to go off|vào|lúc|cho|đến|tới|den))+\s*$")
+_DANGLING = any_case(
+    r"(?:\s*\b(?:every|each|mỗi|hàng|for|at|on|by|from|starting|of|to go off|vào|lúc|cho|đến|tới|den))+\s*$"
+)
 _SPAN = any_case(rf"(?:(?:for|of|from|in|after|trong)\s+)?(?P<time>{SPAN})(?:\s+(?:from now|nữa))?")
 _DAY = any_case(DAY)
 

@@ -49,6 +49,7 @@ _AWAY = re.compile(
     rf"(?:{_WHEN}|(?:my|our|the) (?P<theirs>[\w' -]{{2,40}}?))(?: (?:from )?(?:now|today))?"
 )
 _A_DAY = re.compile(rf"\b{_WHEN}\b")
+_PART = re.compile(r"[,;]|\s(?:and|but)\s")
 _SENTENCE = re.compile(r"[^.!?\n]+")
 _ON = re.compile(
     rf"{_LEAD}(?:what|which) (?:day(?: of the week)?|weekday) (?:is|will|does|did|(?P<was>was)) "
@@ -93,7 +94,11 @@ def _told(what: str, before: Sequence[str], today: date) -> date | None:
     words = content(what)
     for text in reversed(before):
         for sentence in reversed(_SENTENCE.findall(text[:_LONGEST_MESSAGE].casefold().replace("’", "'"))):
-            days = [] if not words or not words <= content(sentence) else list(_A_DAY.finditer(sentence))
+            if not words or not words <= content(sentence):
+                continue
+            # "My mother's birthday is on March 3 and my father's on July 19"
+            part = next((each for each in _PART.split(sentence) if words <= content(each)), sentence)
+            days = list(_A_DAY.finditer(part)) or list(_A_DAY.finditer(sentence))
             if days:
                 # A weekday counts from the day of the message.
                 return _day(days[0], today) if len(days) == 1 and not days[0]["weekday"] else None

@@ -51,6 +51,11 @@ _WRITTEN: tuple[tuple[re.Pattern[str], str], ...] = (
             (r"\b[1a] quarter of\b", "25% of"),
             (r"(\d+(?:\.\d+)?%) off (\d+(?:\.\d+)?)$", r"\2 - \1 of \2"),
             (r"(?<=%) (?:tip |tax |vat )?on\b", " of"),
+            (
+                r"^(?:and )?(?:with|including|plus|add) (?:an? )?(\d+(?:\.\d+)?%)"
+                r"(?: (?:sales )?(?:tax|tip|vat|service))?$",
+                r"+ \1",
+            ),
             # 650 g / 12
             (r"^(\d+(?:\.\d+)?) ?(?:k?g|[mcd]?l|[kcm]?m|oz|lbs?) ?([*/]) ?(\d+(?:\.\d+)?)$", r"\1 \2 \3"),
             (r"\b(?:twice|double)\b", "2 *"),
@@ -103,6 +108,8 @@ _NO_SUM = re.compile(r"\d+([/.-])\d+\1\d+|24/7|9/11|7/11|50[/-]50|80/20")
 _THANKS = any_case(rf"\W*(?:(?:{FILLERS}|thank you|thx|got it|perfect|nice|super)\W*)+")
 _GOES_ON = re.compile(r"(?:(?:that|it) ?)?(?P<op>[-+*/^]) ?(?P<rest>.+)|(?P<share>[\d./%]+ ?\*) (?:that|it)")
 _PERCENT = re.compile(r"\d+(?:\.\d+)?%")
+# "80 + 20%" is 96.
+_MORE_OR_LESS = re.compile(r"(?P<of>\d+(?:\.\d+)?|\(.{1,60}\)) ?(?P<sign>[-+]) ?(?P<share>\d+(?:\.\d+)?%)")
 _EXPRESSION = re.compile(r"(?=.*(?:[\d)%] ?[-+*/^]|√))[-\d.+*/^%()√ ]+")
 _OPERATIONS: dict[type, Callable[[Fraction, Fraction], Fraction]] = {
     ast.Add: operator.add,
@@ -196,6 +203,8 @@ def _sum(text: str, last: _Sum | None) -> _Sum | None:
                 (f"{on['share']} {whole}" if on["share"] else f"{whole} {on['op']} {on['rest']}"),
                 True,
             )
+    if share := _MORE_OR_LESS.fullmatch(core):
+        core = f"{share['of']} {share['sign']} {share['share']} * {share['of']}"
     if (
         not _EXPRESSION.fullmatch(core)
         or _NO_SUM.fullmatch(core)

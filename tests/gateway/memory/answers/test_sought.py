@@ -28,6 +28,8 @@ TODAY = date(2026, 11, 27)
         ("when is the essay due?", "deadline for the essay is monday at 5pm"),
         ("what does Josh study?", "Josh is my best mate, he studies law"),
         ("which commit broke deep sleep?", "commit 4f9ac21 broke the deep sleep"),
+        ("which platform?", "my train is at 6:45, platform 9"),
+        ("and which gate again?", "we board at gate B12"),
         ("what does Ben do?", "I work with Sarah and Ben. Sarah is the designer, Ben writes the code."),
         ("what does Ben do for work?", "Ben is our gardener"),
         ("what does my sister do?", "my sister works at a bank in Oslo"),
@@ -60,6 +62,7 @@ def test_a_question_is_answered_by_a_message_with_its_words_and_its_kind(asked: 
     [
         ("when do they arrive?", "they arrive by train"),
         ("what does Python do?", "I am learning Python at work"),
+        ("which platform?", "we wait on the platform"),
         ("what does Ben do?", "Ben lives in Leeds and Sarah works at a bank"),
         ("what does my sister do?", "my brother works at a bank, my sister sleeps"),
         ("when do they arrive?", "do they arrive on friday?"),

@@ -83,6 +83,7 @@ def test_what_may_be_no_sum_is_left_to_the_model(said: str) -> None:
 
 def test_a_sum_goes_on_from_the_message_right_before_alone() -> None:
     assert sum_answer("plus 4?", ["what's 7 * 8?", "I see"]) == ""
+    assert "69.12" in sum_answer("and with 8% tax?", ["what's 20% off 80?"])
     assert sum_answer("and 10?", ["5 miles in km", "that is far"]) == ""
 
 
@@ -145,6 +146,11 @@ def test_the_clock_is_part_of_it() -> None:
             "how many sleeps until our trip",
             "2 January 2027",
         ),
+        (
+            ["mum's birthday is March 3 and dad's is July 19"],
+            "how many days until the birthday?",
+            "3 March 2027",
+        ),
         (["My exam is on Friday"], "how many days until my exam?", ""),
         (["My exam is on 3 or 4 December or May 5 or 6 May"], "how many days until my exam?", ""),
         (["I was born on 4 May"], "how many days until my exam?", ""),
@@ -154,3 +160,15 @@ def test_the_clock_is_part_of_it() -> None:
 def test_a_day_that_was_told_is_counted_to(before: list[str], asked: str, answer: str) -> None:
     found = days_answer(asked, before, TODAY)
     assert (answer in found) if answer else not found
+
+
+@pytest.mark.parametrize(
+    ("asked", "answer"),
+    [
+        ("what's 80 + 20%?", "80 + 20% of 80 = 96."),
+        ("80 minus 10%", "80 − 10% of 80 = 72."),
+        ("what is 5% + 3%?", "5% + 3% = 0.08."),
+    ],
+)
+def test_a_share_is_added_of_the_number(asked: str, answer: str) -> None:
+    assert sum_answer(asked) == answer
