@@ -21,6 +21,10 @@ _NAME = re.compile(rf"(?<=\w )[{UPPER}][\w-]+(?:\s+[{UPPER}][\w-]+)*")
 # "When?" behind "where do we meet?"
 _ONLY_WORD = any_case(rf"\W*(?:and\s+)?(?P<what>{_WH})(?:\s+(?:then|again|exactly|is (?:it|that)))*\s*\?*\s*")
 _ASKED = any_case(rf"\W*(?:and\s+)?(?P<what>{_WH}(?:['’]s)?)\s+(?=(?:is|are|was|were|do|does|did|will|am)\b)")
+_ASKS = any_case(
+    r"\?\W*$|^\W*(?:and\s+)?(?:who|what|when|where|which|how|is|are|was|were|do|does|did)\b|"
+    r"(?<!\w)(?:gì|đâu|ai|nào|mấy|bao nhiêu)(?!\w)"
+)
 # No name, and no thing of theirs.
 _POINTS = any_case(
     r"(?:you|u|me|now|then|it|this|that|him|her|them|us|today|tomorrow|yesterday|why|when|where|how|who|what|which)\b.*"
@@ -46,7 +50,7 @@ def whole_question(asked: str, earlier: Sequence[str]) -> str:
     what = new["what"]
     own = next((each for each in (_THEIRS, _THEIR_THING) if each.fullmatch(what)), None)
     places = list((own or _NAME).finditer(before))
-    if len(places) != 1 or len(before) > 3 * _LONGEST:
+    if len(places) != 1 or not _ASKS.search(before) or len(before) > 3 * _LONGEST:
         return asked
     place = places[0]
     named = what if own else what[:1].upper() + what[1:]
