@@ -19,6 +19,10 @@ _ADVICE = any_case(r"what (?:(?:must|should) i do\b|am i supposed to do$)|.*\bab
 _WEEK = any_case(r"(?:next|this) (?:week|month|year|weekend)")
 _CALENDAR = any_case(r"\b(?:calendar|schedule|planner|diary|lịch)\b")
 _REMINDERS = any_case(r"\b(?:reminders?|alarms?|timers?|remember)\b")
+_ENTRIES = any_case(
+    r"\b(?:appointments?|meetings?|events?|tasks?|to-?dos?|reminders?|alarms?|timers?|chores?|errands?|scheduled|planned|"
+    r"due|việc|lịch)\b"
+)
 _PARTS = any_case(
     rf"\s*(?:,|;|\.)?\s+(?:and|then|also|và|rồi)\s+(?:also |then |while you['’]re at it,? )?"
     rf"(?:please )?(?=(?:{list_words.PUT}|{list_words.TAKE})\b)"
@@ -47,7 +51,8 @@ _INTRODUCED = any_case(
 class ListRequest(Struct, frozen=True, kw_only=True):
     """``what`` has the things as written, ``day`` the day; a ``has`` with ``adds`` puts on the list what is not there.
 
-    ``reminders`` limits what is shown to these.
+    ``reminders`` limits what is shown to these. What is shown may not be the list that is meant if it is not ``named``:
+    "what else do I need to do?"
     """
 
     op: list_words.Op
@@ -55,6 +60,7 @@ class ListRequest(Struct, frozen=True, kw_only=True):
     day: str = ""
     adds: bool = False
     reminders: bool = False
+    named: bool = True
     of_shopping: bool = False
 
     @property
@@ -161,4 +167,5 @@ def _shown(plain: str) -> ListRequest | None:
         op="show",
         day=day["day"] if day else "",
         reminders=bool(_REMINDERS.search(plain)),
+        named=bool(day or list_words.LISTED.search(plain) or _ENTRIES.search(plain)),
     )

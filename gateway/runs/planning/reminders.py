@@ -225,7 +225,7 @@ _TIMED_ONLY = any_case(r"tell me to|let me know|nhớ việc|nhớ báo|báo")
 _JOKE = any_case(r"\b(?:(?:ha){2,}|lo+l|jk|just kidding)\b")
 # "Before Friday" is no time to be reminded at.
 _DEADLINE = any_case(r"\b(?:before|until|till|trước|trước khi)\s*$")
-_NO_TEXT = any_case(r"at\b|.*(?:[;!?]|\.\s)", re.S)
+_NO_TEXT = any_case(r"at\b|.*(?:[;!?]|\.\s|\bbut$)", re.S)
 _OF_REMINDING = any_case(
     r"(?:(?:alert|remind|notify|tell) me (?:(?:when|that) it['’]s time )?to|"
     r"so (?:that )?i (?:do not|don['’]?t) forget(?: to| about)?)\s+"

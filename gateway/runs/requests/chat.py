@@ -328,7 +328,7 @@ class _Given(Struct, frozen=True):
             ]
             tasks = timed or tasks
         if not tasks:
-            return self.language.said("nothing_there", day=day)
+            return self.language.said("nothing_there", day=day) if request.named else ""
         lines = [f"- {self._shown(task, dated=not day)}" for task in tasks[:_MOST_SHOWN]]
         return "\n".join([self.language.said("list", day=day), *lines])
 

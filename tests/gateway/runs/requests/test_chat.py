@@ -309,3 +309,13 @@ async def test_things_of_several_days_are_listed_on_theirs(small: Client) -> Non
     first, second = (await told(small, name, both)).splitlines()
     assert first.startswith(f"On your list of {in_days(2)}") and first.endswith(": Water the plants")
     assert second.startswith(f"On your list of {in_days(3)}") and second.endswith(": Call mum")
+
+
+async def test_an_empty_list_that_nobody_named_is_not_shown(small: Client) -> None:
+    name = await start(small)
+    await say(small, name, "I want to apply for a job")
+    assert await told(small, name, "what else do I need to do?") == "It is fine."
+    for asked in ("what's on my list?", "what alarms do I have?", "do I have any appointments?"):
+        assert await told(small, name, asked) == "There is nothing on your list."
+    await say(small, name, "add a letter to my list")
+    assert "A letter" in await told(small, name, "what else do I need to do?")
