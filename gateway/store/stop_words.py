@@ -36,6 +36,15 @@ VIETNAMESE = re.compile("[ăơưạ-ỹ]")  # small letters of no other of these
 VIETNAMESE_SYLLABLE = any_case(
     r"(?:ngh?|[cgknptk]h|tr|gi|qu|[bcdghklmnprstvx])?[aeiouy]{1,3}(?:ch|ng|nh|[cmnpt])?"
 )
+# Words typed without marks, most of them in no English text.
+_UNMARKED = frozenset(
+    re.findall(
+        r"\w+",
+        "biet chao cua cung dang dich duoc gi gio hom khong lam minh muon nao ngay nghe nguoi nhac nhung roi thich tieng "
+        "toi tuoi vay viet xin",
+    )
+)
+_UNMARKED_BESIDE = frozenset({"ban", "la", "mai", "sang", "sao", "ten"})
 _WORD = re.compile(r"[^\W\d_]+")
 _MOST = 2 / 3  # of the words: a name or a quotation is no language
 _LANGUAGES = (
@@ -102,11 +111,15 @@ def plain(word: str) -> str:
 def speaks(languages: Collection[str], text: str) -> bool:
     """Whether a model that converses in ``languages`` alone understands a text; of any language if there are none.
 
-    Only Vietnamese is told from others: by its syllables, with a mark on one of them.
+    Only Vietnamese is told from others: by its syllables, with a mark on one of them or two words that it alone has.
     """
-    if not languages or "vi" in languages or text.isascii():
+    if not languages or "vi" in languages:
         return True
     words = _WORD.findall(text)
+    if text.isascii():
+        said = {word.lower() for word in words}
+        if not said & _UNMARKED or len(said & (_UNMARKED | _UNMARKED_BESIDE)) < _TELLING_WORDS:
+            return True
     return sum(VIETNAMESE_SYLLABLE.fullmatch(plain(word)) is not None for word in words) <= _MOST * len(words)
 
 

@@ -18,7 +18,7 @@ from gateway.memory.learning.plain import FILLERS, plain_clauses
 from gateway.memory.learning.statements import NEGATION, UPPER
 from gateway.memory.learning.wordings import SUBJECT_VI
 from gateway.store.memory.facts import Fact
-from gateway.store.stop_words import VIETNAMESE
+from gateway.store.stop_words import VIETNAMESE, speaks
 
 LONGEST = 120  # characters of a question: a longer one says more than that
 _MOST = 3  # facts that one question means; of more, it means none in particular
@@ -306,7 +306,9 @@ def told_answer(question: OwnQuestion, clauses: Sequence[str], day: str) -> str:
 
 def in_vietnamese(text: str) -> bool:
     """Whether a short question is in Vietnamese."""
-    return bool(VIETNAMESE.search(text.casefold()) or re.search(_ME_VI, text, re.I))
+    return not speaks(("en",), text) or bool(
+        VIETNAMESE.search(text.casefold()) or re.search(_ME_VI, text, re.I)
+    )
 
 
 def _key_words(key: str) -> frozenset[str]:

@@ -158,8 +158,8 @@ def stated_facts(text: str, speaker: str = "") -> list[StatedFact]:
                 fact = StatedFact(_key(last.key.partition(":")[0], item), told, item, clause.text)
             else:
                 fact = _read(f"{subject} {said}", clause.text)
-                if fact is None and subject == "I":  # "I'm Rosa, 34, living in Leeds"
-                    fact = _read(f"I'm {said}", clause.text)
+                if fact is None:  # "I'm Rosa, 34, living in Leeds", "mình là Tuấn, kỹ sư ở Đà Nẵng"
+                    fact = _read(f"I'm {said}" if subject == "I" else f"{subject} là {said}", clause.text)
         if fact is None:
             last = None  # "I don't eat meat, but I do eat fish and eggs"
             continue

@@ -147,7 +147,8 @@ WORDINGS = (
         rf"we(?:['’]?ve| have)?{_ADVERBS} (?:moved|relocated){_AWAY} to {_WHAT}",
         rf"{_MY} (?:home|house|flat|apartment|place) is (?:now )?(?:in|near) {_WHAT}",
         rf"{_VI} (?:sinh )?sống(?: (?:ở|tại|trong))? {_WHAT}",
-        rf"{_STAYS_VI}{_VI} (?:ở|chuyển|dọn)(?: (?:nhà|hẳn|về|vào|ra|lên|đến|tới|xuống|tại))* {_PROPER}(?: .*)?",
+        rf"{_STAYS_VI}{_VI} (?:ở|chuyển|dọn)(?: nhà)?(?: từ .{{2,30}}?(?= (?:về|vào|ra|lên|đến|tới|xuống|sang) ))?"
+        rf"(?: (?:nhà|hẳn|về|vào|ra|lên|đến|tới|xuống|sang|tại))* {_PROPER}(?: .*)?",
         rf"nhà(?: {SUBJECT_VI})? ở {_PROPER}(?: .*)?",
         refused=values.NO_PLACE,
         wanted=values.PLACED,

@@ -17,6 +17,7 @@ from gateway.memory.learning.plain import FILLERS, plain_clauses
 from gateway.runs.planning.beyond import RECURRING
 from gateway.runs.planning.lists import ListRequest, list_requests
 from gateway.runs.planning.reminders import Reminder, reminders_in
+from gateway.runs.planning.vietnamese import in_plain_words
 from gateway.runs.planning.when import DAY, SPAN, TIME, TIME_WITHIN, day_meant, moment
 
 # A longer message was pasted, and is no request.
@@ -34,7 +35,8 @@ _REFUSED = any_case(
 _THE_REST = any_case(
     r"\W*(?:(?:and|so|ok|okay) )*(?:what(?:['’]?s| is| else is) (?:still )?(?:left|open|on it|there)|"
     r"(?:is there )?anything (?:else )?left)(?: to do| on (?:it|there))?\W*|"
-    r"\W*(?:còn|vậy còn) (?:việc )?gì nữa(?: không)?\W*"
+    r"\W*(?:(?:còn|vậy còn) (?:việc )?gì nữa(?: không)?|(?:việc |những |cái )?gì còn lại|"
+    r"còn lại (?:việc )?gì)\W*"
 )
 _UNDO = any_case(
     r"\W*(?:(?:no|sorry|oh|oops|please|actually)\W+)*(?:cancel|delete|remove|forget|undo|scrap)(?: about)? "
@@ -227,7 +229,7 @@ def _moved(earlier: Sequence[str], request: re.Match[str], now: datetime) -> Par
 
 def _other_time(reminder: Reminder, to: str, request: str, now: datetime) -> str:
     """The time of a reminder that a request moves ``to`` another day, hour, or by a span; "" if that is unclear."""
-    before = moment(reminder.time, now)
+    before, to = moment(reminder.time, now), in_plain_words(to)
     if span := _SPAN.fullmatch(to):
         if to != span["time"] or _SPAN.fullmatch(reminder.time):
             return f"in {span['time']}"

@@ -45,6 +45,11 @@ _WRITTEN: tuple[tuple[re.Pattern[str], str], ...] = (
         for pattern, written in (
             (r"(?<=\d),(?=\d{3}(?!\d))", ""),
             (r"[$€£](?=\d)|(?<=\d) ?(?:€|euros?\b|dollars?\b)", ""),
+            (r"\bcộng(?: với)?\b", "+"),
+            (r"\btrừ(?: đi)?\b", "-"),
+            (r"\bnhân(?: với)?\b", "*"),
+            (r"\bchia(?: cho)?\b", "/"),
+            (r"(?<=%) của\b", " of"),
             (r"\b(?:a )?dozen\b", "12"),
             (r"\b(?:[1a] )?half of\b", "50% of"),
             (r"\b[1a] third of\b", "1/3 of"),
@@ -98,10 +103,13 @@ _LEAD = re.compile(
     r"work out|solve|what(?:'?s| is| are| do you get if you)?|how (?:much|many)(?: is| are| do you get if you)?)\b"
     r"[,:]? ?)*"
 )
-_TAIL = re.compile(r"(?: ?(?:[=?!,]|\.(?!\d)|\b(?:equals?|makes?|is|again|in total|altogether|please)\b))*$")
+_TAIL = re.compile(
+    r"(?: ?(?:[=?!,]|\.(?!\d)|\b(?:equals?|makes?|is|again|in total|altogether|please|"
+    r"(?:bằng|là)(?: mấy| bao nhiêu)?|thì sao)\b))*$"
+)
 # Numbers with only such signs between them may be hours, a score, a date, a size or a code: "4-4-1-9".
 _ASKS = re.compile(
-    r"\b(?:what|how|calculate|compute|work out|solve|tell|equals?|divide|split|share|subtract)|="
+    r"\b(?:what|how|calculate|compute|work out|solve|tell|equals?|divide|split|share|subtract|bằng|bao nhiêu|mấy)|="
 )
 _UNCLEAR = re.compile(r"[\d.]+(?: ?[-/x] ?[\d.]+)+")
 _NO_SUM = re.compile(r"\d+([/.-])\d+\1\d+|24/7|9/11|7/11|50[/-]50|80/20")

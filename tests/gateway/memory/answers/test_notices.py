@@ -26,6 +26,8 @@ from gateway.models.catalog import Catalog
         "hôm nay tôi hơi buồn",
         "Kể cho mình nghe một câu chuyện vui đi",
         "được không?",
+        "xin chao ban",
+        "toi ten gi",
     ],
 )
 def test_a_model_for_english_says_that_it_speaks_no_vietnamese(text: str) -> None:
@@ -36,7 +38,7 @@ def test_a_model_for_english_says_that_it_speaks_no_vietnamese(text: str) -> Non
 @pytest.mark.parametrize(
     "text",
     ["hi", "no, an ant can do", "what does 'xin chào' mean?", "My friend Nguyễn Văn An is here", "À bientôt, mon ami",
-     "¿Cómo te llamas?", "Café is nice", "你好", "", "😀", "42"],
+     "¿Cómo te llamas?", "Café is nice", "I sang ten songs", "la la la", "你好", "", "😀", "42"],
 )  # fmt: skip
 def test_any_other_message_is_left_to_the_model(text: str) -> None:
     assert unspoken(["en"], text) == ""

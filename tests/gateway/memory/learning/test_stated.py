@@ -363,3 +363,10 @@ def test_a_name_is_asked_for_politely() -> None:
     [fact] = stated_facts("can you call me Dan instead?")
     assert fact.key == "name" and "Dan" in fact.text
     assert stated_facts("can you call me Tuesday?") == stated_facts("could you call me back?") == []
+
+
+def test_a_vietnamese_introduction_is_read_whole() -> None:
+    told = stated_facts("Chào bạn, mình là Tuấn, 28 tuổi, kỹ sư ở Đà Nẵng")
+    assert [fact.key for fact in told] == ["name", "age", "job"]
+    [moved] = stated_facts("Mình mới chuyển từ Hà Nội vào Sài Gòn")
+    assert (moved.key, moved.value) == ("home_city", "Sài Gòn")

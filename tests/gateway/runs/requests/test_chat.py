@@ -247,6 +247,7 @@ def in_days(ahead: int) -> str:
         ("remind me to call mum on {friday} at 5 pm", "make it half an hour earlier", "at 16:30 on {friday}"),
         ("set an alarm for 6:30 tomorrow", "move it to 7:15", "at 07:15 on"),
         ("set a timer for 30 minutes", "make it 45 minutes please", "The timer ends at"),
+        ("đặt báo thức 6 giờ sáng mai", "đổi thành 6 rưỡi", "lúc 06:30"),
         ("nhắc tôi gọi mẹ lúc 9 giờ sáng mai", "thôi, đổi sang 10 giờ sáng nhé", "lúc 10:00"),
     ],
 )
@@ -258,7 +259,7 @@ async def test_a_reminder_gets_another_time(small: Client, first: str, then: str
     assert when in await told(small, name, then)
     listed = (await told(small, name, "show my list")).splitlines()
     assert len(listed) == 2
-    assert any(each in listed[1] for each in ("45 minutes", "at 10:00", when))
+    assert any(each in listed[1] for each in ("45 minutes", "at 10:00", "06:30", when))
 
 
 async def test_a_reminder_is_moved_twice_and_comes_once(small: Client) -> None:

@@ -166,6 +166,8 @@ def test_a_day_that_was_told_is_counted_to(before: list[str], asked: str, answer
     ("asked", "answer"),
     [
         ("what's 80 + 20%?", "80 + 20% of 80 = 96."),
+        ("12 cộng 30 bằng mấy?", "12 + 30 = 42."),
+        ("15% của 200 là bao nhiêu?", "15% of 200 = 30."),
         ("80 minus 10%", "80 − 10% of 80 = 72."),
         ("what is 5% + 3%?", "5% + 3% = 0.08."),
     ],
