@@ -40,8 +40,8 @@ VIETNAMESE_SYLLABLE = any_case(
 _UNMARKED = frozenset(
     re.findall(
         r"\w+",
-        "biet chao cua cung dang dich duoc gi gio hom khong lam minh muon nao ngay nghe nguoi nhac nhung roi thich tieng "
-        "toi tuoi vay viet xin",
+        "biet chao cua cung dang dich duoc gi gio hom khong lam minh muon nao ngay nghe nguoi nhac nhung roi thich "
+        "tieng toi tuoi vay viet xin",
     )
 )
 _UNMARKED_BESIDE = frozenset({"ban", "la", "mai", "sang", "sao", "ten"})
