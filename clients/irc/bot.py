@@ -41,12 +41,6 @@ _QUESTIONS = {"wiki", "chat"}
 log = structlog.get_logger(__name__)
 
 
-class Question(Struct, frozen=True):
-    """``text`` is empty if the line is only the bot's name."""
-
-    text: str
-
-
 class CommandLine(Struct, frozen=True):
     """A command with its arguments: ``!forget me`` is ``forget`` and ``me``."""
 
@@ -63,8 +57,8 @@ def addressed(
     mark: str,
     commands: Collection[str],
     fold: Callable[[str], str],
-) -> Question | CommandLine | None:
-    """Return the question or command in a line, None if the line is not for the bot.
+) -> str | CommandLine | None:
+    """Return the question ("" if there is only the bot's name) or command in a line, None if it is not for the bot.
 
     Lines for the bot are all private ones, those that begin with ``nick:``, ``nick,``, ``@nick`` or ``prefix`` ("" for
     none), and known commands. A command begins with ``mark``; in a line for the bot an unknown command is also a
@@ -85,7 +79,7 @@ def addressed(
     name, _, arguments = body.removeprefix(mark).partition(" ")
     if body.startswith(mark) and name.isalpha() and (said is not None or name.casefold() in commands):
         return CommandLine(name.casefold(), arguments.strip())
-    return None if said is None else Question(said)
+    return said
 
 
 class Tasks:
@@ -218,8 +212,8 @@ class Bot:
             self._on_command(request, wanted)
         elif self._context.is_quiet(request) or mode == "off":
             return
-        elif wanted.text:
-            self._questions.ask(request, wanted.text, mode)
+        elif wanted:
+            self._questions.ask(request, wanted, mode)
         elif self._questions.admit(request):
             request.reply(f"yes? {bot.command_mark}help tells what I can do.")
 

@@ -123,11 +123,6 @@ class Network:
         return any(self.fold(user) == wanted for channel in channels for user in channel["users"])
 
     @property
-    def channels(self) -> list[str]:
-        """The wanted channels that we are in."""
-        return [name for name in self.keeper.wanted if self.link is not None and self.link.joined(name)]
-
-    @property
     def knows_accounts(self) -> bool:
         return self.link is not None and self.link.knows_accounts
 

@@ -21,7 +21,7 @@ from clients.irc.memory import Memory, StateError, instructions
 from clients.irc.network import Network
 from clients.irc.outbox import Buckets, LatestDict
 from clients.irc.replies import failure, shaped, wait_messages
-from clients.irc.requests import Queue, Request, Ticket, nick_key
+from clients.irc.requests import Queue, Request, nick_key
 
 _WAIT_MESSAGES = 2  # during one question
 _REFUSAL_SECONDS = 60.0  # between two messages to a user over a limit
@@ -144,10 +144,9 @@ class Questions:
         """Reply to a question. Return the answer's text, None after a failure."""
         request_id = secrets.token_hex(4)
         began = time.monotonic()
-        ticket = Ticket()
         try:
-            async with self._show_progress(request, ticket), self.queue.turn(ticket):
-                answer = await self._generate(request, text, mode, request_id, ticket, author)
+            async with self._show_progress(request), self.queue.turn(request):
+                answer = await self._generate(request, text, mode, request_id, author)
             self.stats.add_answer(time.monotonic() - began, answer.model)
             return self._reply(request, answer)
         except (GatewayError, StateError) as error:
@@ -161,15 +160,15 @@ class Questions:
                 del self._open[user]
 
     async def _generate(
-        self, request: Request, text: str, mode: Mode, request_id: str, ticket: Ticket, author: str | None
+        self, request: Request, text: str, mode: Mode, request_id: str, author: str | None
     ) -> Answer:
         """Generate an answer. Retries after the pause that the gateway asks for."""
         for tries_left in range(_TRIES - 1, -1, -1):
             try:
                 if mode == "wiki":
-                    return await self._gateway.ask(text, author, request_id, ticket.move)
+                    return await self._gateway.ask(text, author, request_id, request.move)
                 if self._memory.remembers(request):
-                    return await self._memory.converse(request, text, request_id, ticket.move)
+                    return await self._memory.converse(request, text, request_id, request.move)
                 return await self._gateway.complete(instructions(request), text, author, request_id)
             except GatewayError as error:
                 if not tries_left or error.retry_after is None or error.retry_after > _MAX_PAUSE_SECONDS:
@@ -193,9 +192,9 @@ class Questions:
         return text
 
     @asynccontextmanager
-    async def _show_progress(self, request: Request, ticket: Ticket) -> AsyncIterator[None]:
+    async def _show_progress(self, request: Request) -> AsyncIterator[None]:
         """Show the typing indicator inside the block, and send one message if it lasts long."""
-        task = asyncio.create_task(self._progress(request, ticket))
+        task = asyncio.create_task(self._progress(request))
         try:
             yield
         finally:
@@ -205,7 +204,7 @@ class Questions:
                 raise error
             request.network.show_typing(request.target, active=False)
 
-    async def _progress(self, request: Request, ticket: Ticket) -> None:
+    async def _progress(self, request: Request) -> None:
         patience = self._replies.patience_seconds
         waited = 0.0
         announced = False
@@ -213,13 +212,13 @@ class Questions:
             request.network.show_typing(request.target, active=True)
             if waited >= patience and not announced:
                 announced = True
-                self._announce_place(request, ticket)
+                self._announce_place(request)
             pause = _TYPING_SECONDS if announced else min(_TYPING_SECONDS, patience - waited)
             await asyncio.sleep(pause)
             waited += pause
 
-    def _announce_place(self, request: Request, ticket: Ticket) -> None:
-        place = self.queue.place(ticket)
+    def _announce_place(self, request: Request) -> None:
+        place = self.queue.place(request)
         wait = f" (about {max(1, round(place.wait_seconds))} s)" if place.wait_seconds else ""
         if place.position:
             others = (

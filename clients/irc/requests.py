@@ -1,4 +1,4 @@
-"""Requests with their users and places, and the queue of questions."""
+"""Requests with their users and places, and the queue of those that wait for an answer."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ class Request(Struct, eq=False):
     speaker: str  # the user's name in conversations
     place: str  # NETWORK/CHANNEL or NETWORK/private/USER: it has one conversation
     wait_messages: int = 0  # sent while this question was being answered
+    at_gateway: QueuePlace = QueuePlace()
 
     @classmethod
     def of(cls, network: Network, message: Message) -> Request:
@@ -57,6 +58,10 @@ class Request(Struct, eq=False):
             return None
         return self.network.keeper.channel(self.channel) or ChannelConfig(name=self.channel)
 
+    def move(self, place: QueuePlace) -> None:
+        """Note the place in the gateway's queue."""
+        self.at_gateway = place
+
     def reply(self, text: str, link: str = "") -> str:
         """Queue a reply, in a channel with the user's nick in front. Return what did not fit."""
         start = f"{self.nick}: " if self.channel else ""
@@ -73,22 +78,13 @@ def nick_key(network: Network, nick: str) -> str:
     return f"{network.name}/nick:{network.fold(nick)}"
 
 
-class Ticket(Struct, eq=False):
-    """A question's place in :class:`Queue`, then in the queue of the gateway."""
-
-    at_gateway: QueuePlace = QueuePlace()
-
-    def move(self, place: QueuePlace) -> None:
-        self.at_gateway = place
-
-
 class Queue:
     """First come, first served: ``at_once`` questions run, at most ``most_waiting`` wait."""
 
     def __init__(self, at_once: int, most_waiting: int) -> None:
         self._free = asyncio.Semaphore(at_once)
         self._most_waiting = most_waiting
-        self._waiting: list[Ticket] = []
+        self._waiting: list[Request] = []
         self.running = 0
 
     @property
@@ -100,20 +96,20 @@ class Queue:
     def waiting(self) -> int:
         return len(self._waiting)
 
-    def place(self, ticket: Ticket) -> QueuePlace:
-        """Return the ticket's place here or at the gateway; position 0 means that it is being answered."""
-        if ticket in self._waiting:
-            return QueuePlace(self._waiting.index(ticket) + 1)
-        return ticket.at_gateway
+    def place(self, request: Request) -> QueuePlace:
+        """Return the request's place here or at the gateway; position 0 means that it is being answered."""
+        if request in self._waiting:
+            return QueuePlace(self._waiting.index(request) + 1)
+        return request.at_gateway
 
     @asynccontextmanager
-    async def turn(self, ticket: Ticket) -> AsyncIterator[None]:
-        """Wait for the ticket's turn and hold it inside the block."""
-        self._waiting.append(ticket)
+    async def turn(self, request: Request) -> AsyncIterator[None]:
+        """Wait for the request's turn and hold it inside the block."""
+        self._waiting.append(request)
         try:
             await self._free.acquire()
         finally:
-            self._waiting.remove(ticket)
+            self._waiting.remove(request)
         self.running += 1
         try:
             yield

@@ -86,12 +86,10 @@ async def running(config: Config, *, joined: bool = True) -> AsyncIterator[Bot]:
 
 async def in_channels(bot: Bot, task: asyncio.Task[None] | None = None) -> None:
     """Wait until the bot is where it wants to be."""
-    wanted = [len(network.config.channels) for network in bot.networks]
 
     def there() -> bool:
         assert task is None or not task.done(), "the bot has ended"
-        joined = [len(network.channels) for network in bot.networks]
-        return joined == wanted and all(network.ready for network in bot.networks)
+        return all(each.ready and all(map(each.ready.joined, each.keeper.wanted)) for each in bot.networks)
 
     await until(there)
 

@@ -107,7 +107,7 @@ async def test_admins_are_known_by_their_account(
         ]
         boss.say("hearth", "!join #side")
         await boss.expect_from("hearth", "on my way")
-        await until(lambda: "#side" in bot.networks[0].channels)
+        await until(lambda: bot.networks[0].link.joined("#side"))
         boss.say("hearth", "!part #SIDE")
         await boss.expect_from("hearth", "left.")
         boss.say("hearth", "!ignore boss")

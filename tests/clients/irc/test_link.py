@@ -61,7 +61,7 @@ async def test_capabilities_in_several_lines_and_a_login(tmp_path: Path) -> None
         raw_server(play) as server,
         running(configured(server.port, NOWHERE, tmp_path, network={"sasl": SASL})) as bot,
     ):
-        assert bot.networks[0].channels == ["#test"]
+        assert bot.networks[0].link.joined("#test")
 
 
 @pytest.mark.parametrize("size", [10, 290, 291, 300])
@@ -121,7 +121,7 @@ async def test_broken_lines_do_not_end_the_connection(tmp_path: Path) -> None:
 
     async with raw_server(play) as server, running(configured(server.port, NOWHERE, tmp_path)) as bot:
         await until(lambda: b"PONG :still there?" in server.peers[0].received)
-        assert bot.networks[0].ready and bot.networks[0].channels == ["#test"]
+        assert bot.networks[0].ready and bot.networks[0].link.joined("#test")
     assert len(server.peers) == 1
 
 

@@ -6,17 +6,18 @@ import asyncio
 import random
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clients.irc.bot import CommandLine, Question, addressed
+from clients.irc.bot import CommandLine, addressed
 from clients.irc.gateway import Answer, Citation, GatewayError, QueuePlace
 from clients.irc.memory import Memory, StateError, StateFile
 from clients.irc.outbox import Backoff, Buckets
 from clients.irc.replies import WAIT_MESSAGES, failure, shaped, source_line, wait_messages
-from clients.irc.requests import Queue, Ticket
+from clients.irc.requests import Queue, Request
 
 BEFUNGE = Citation(1, "Befunge", "History", "https://wiki.example/Befunge#History")
 CHEF = Citation(2, "Chef", "", "https://wiki.example/Chef")
@@ -25,16 +26,16 @@ CHEF = Citation(2, "Chef", "", "https://wiki.example/Chef")
 @pytest.mark.parametrize(
     ("line", "wanted"),
     [
-        ("hearth: who?", Question("who?")),
-        ("Hearth, who?", Question("who?")),
-        ("hearth:who?", Question("who?")),
-        ("\x02hearth\x02: \x0304who?", Question("who?")),
-        ("hearth:", Question("")),
-        ("@hearth who?", Question("who?")),
-        ("@Hearth: who?", Question("who?")),
-        ("@hearth", Question("")),
+        ("hearth: who?", "who?"),
+        ("Hearth, who?", "who?"),
+        ("hearth:who?", "who?"),
+        ("\x02hearth\x02: \x0304who?", "who?"),
+        ("hearth:", ""),
+        ("@hearth who?", "who?"),
+        ("@Hearth: who?", "who?"),
+        ("@hearth", ""),
         ("@hearths who?", None),
-        ("?who", Question("who")),
+        ("?who", "who"),
         ("hearth who?", None),
         ("hearths: who?", None),
         ("well, hearth: who?", None),
@@ -43,7 +44,7 @@ CHEF = Citation(2, "Chef", "", "https://wiki.example/Chef")
         ("hearth: !unknown thing", CommandLine("unknown", "thing")),
         ("hearth: !Forget me", CommandLine("forget", "me")),
         ("!!sources", None),
-        ("hearth: !?", Question("!?")),
+        ("hearth: !?", "!?"),
         ("", None),
     ],
 )
@@ -111,28 +112,32 @@ def test_wait_messages_come_once_before_they_come_again() -> None:
         assert sorted(next(messages) for _ in WAIT_MESSAGES) == sorted(WAIT_MESSAGES)
 
 
+def asked() -> Request:
+    return Request(Any, *("someone" for _ in range(6)))
+
+
 async def test_the_queue_is_first_come_first_served() -> None:
     queue = Queue(at_once=2, most_waiting=3)
     order: list[int] = []
     gates = [asyncio.Event() for _ in range(5)]
-    tickets = [Ticket() for _ in range(5)]
+    requests = [asked() for _ in range(5)]
 
     async def run(number: int) -> None:
-        async with queue.turn(tickets[number]):
+        async with queue.turn(requests[number]):
             order.append(number)
             await gates[number].wait()
 
     tasks = [asyncio.create_task(run(number)) for number in range(5)]
     await asyncio.sleep(0)
     assert (order, queue.running, queue.waiting, queue.full) == ([0, 1], 2, 3, True)
-    assert [queue.place(ticket).position for ticket in tickets] == [0, 0, 1, 2, 3]
-    tickets[0].move(QueuePlace(4, 2.5))
-    assert queue.place(tickets[0]) == QueuePlace(4, 2.5)
+    assert [queue.place(request).position for request in requests] == [0, 0, 1, 2, 3]
+    requests[0].move(QueuePlace(4, 2.5))
+    assert queue.place(requests[0]) == QueuePlace(4, 2.5)
     tasks[2].cancel()
     gates[1].set()
     await asyncio.wait({tasks[1], tasks[2]})
     await asyncio.sleep(0)
-    assert order == [0, 1, 3] and queue.place(tickets[4]).position == 1
+    assert order == [0, 1, 3] and queue.place(requests[4]).position == 1
     for gate in gates:
         gate.set()
     await asyncio.wait(tasks)
@@ -143,13 +148,13 @@ async def test_a_turn_that_comes_with_its_cancellation_is_passed_on() -> None:
     queue = Queue(at_once=1, most_waiting=3)
     gate, done = asyncio.Event(), asyncio.Event()
 
-    async def run(ticket: Ticket, event: asyncio.Event) -> None:
-        async with queue.turn(ticket):
+    async def run(event: asyncio.Event) -> None:
+        async with queue.turn(asked()):
             await event.wait()
 
-    first = asyncio.create_task(run(Ticket(), gate))
-    second = asyncio.create_task(run(Ticket(), done))
-    third = asyncio.create_task(run(Ticket(), done))
+    first = asyncio.create_task(run(gate))
+    second = asyncio.create_task(run(done))
+    third = asyncio.create_task(run(done))
     await asyncio.sleep(0)
     gate.set()
     await first
