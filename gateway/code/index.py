@@ -20,8 +20,8 @@ from gateway.code.changes import changed_names
 from gateway.code.languages.facts import DECODER, VERSION, FileFacts
 from gateway.code.outline import ranks
 from gateway.code.processes import in_processes, processes_for
-from gateway.code.reading import NO_FACTS, FileRead, FileReader, Unread, module_of, reader_at
-from gateway.code.resolving.project import Resolved, read_names, resolve_batches, resolver_at, resolver_of
+from gateway.code.reading import NO_FACTS, FileRead, FileReader, Unread, module_of
+from gateway.code.resolving.project import FileResolver, Resolved, read_names, resolve_batches
 from gateway.code.walk import FoundFile, Walk, check_root, files_at, walk
 from gateway.store.code import files as store
 from gateway.store.code import graph, projects
@@ -134,7 +134,6 @@ class ProjectIndexer:
         with in_processes(
             processes_for(len(stale)),
             partial(FileReader, self._database, self._root, packages),
-            partial(reader_at, self._database.path, self._root, packages),
         ) as read_all:
             for results in read_all(batches):
                 for each in results:
@@ -209,11 +208,9 @@ class ProjectIndexer:
         passed = self._database.read_sync(lambda c: store.arguments_of(c, project))
         done = set[int]()
         count = processes_for(len(waiting))
-        cached = _CACHED_FILES // count
         with in_processes(
             count,
-            partial(resolver_of, self._database, names, cached),
-            partial(resolver_at, self._database.path, project, cached),
+            partial(FileResolver, self._database, names, _CACHED_FILES // count),
         ) as resolve_all:
             for turn in range(_ROUNDS):
                 todo = sorted(waiting)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copyreg
 import gc
 import os
 import signal
@@ -18,6 +19,7 @@ from typing import Any, TypeVar
 
 from gateway.base.cores import usable_cores
 from gateway.base.errors import HearthError
+from gateway.store.db import Database
 
 MOST_PROCESSES = 4  # each has its own cache of what it resolves with
 _WORTH_A_PROCESS = 100  # files: one needs half a second to start
@@ -38,18 +40,18 @@ def processes_for(files: int) -> int:
 
 @contextmanager
 def in_processes(
-    count: int, here: Callable[[], Work[Batch, Result]], there: Callable[[], Work[Batch, Result]]
+    count: int, make: Callable[[], Work[Batch, Result]]
 ) -> Iterator[Callable[[Iterable[Batch]], Iterator[Result]]]:
     """Run batches of work and return their results in the same order.
 
-    With a ``count`` of 1, ``here`` makes the work, for this process. Otherwise ``there`` makes it in each of ``count``
-    processes; it, the batches and the results must be picklable. Raises HearthError when one of them is killed.
+    ``make`` makes the work: in this process, or for a ``count`` over 1 in each of so many processes; it, the batches
+    and the results must then be picklable. Raises HearthError when a process is killed.
     """
     if count == 1:
-        yield partial(map, here())
+        yield partial(map, make())
         return
     spawn = get_context("spawn")  # a fork would copy locks that other threads hold
-    pool = ProcessPoolExecutor(count, mp_context=spawn, initializer=partial(_begin, there))
+    pool = ProcessPoolExecutor(count, mp_context=spawn, initializer=partial(_begin, make))
     try:
         yield partial(_in_order, pool, count * _AHEAD)
     except BrokenProcessPool:
@@ -75,16 +77,18 @@ def seldom_search_for_garbage() -> None:
     gc.set_threshold(_GARBAGE_THRESHOLD, 20, 50)
 
 
+# Another process reads the same file.
+copyreg.pickle(Database, lambda database: (Database, (database.path,)))
 _work: Callable[[Any], Any] | None = None  # of a process of the pool
 
 
-def _begin(there: Callable[[], Callable[[Any], Any]]) -> None:
+def _begin(make: Callable[[], Callable[[Any], Any]]) -> None:
     global _work
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all; the first process ends the others
     threading.Thread(target=_end_with_parent, daemon=True).start()
     os.nice(_NICE)
     seldom_search_for_garbage()
-    _work = there()
+    _work = make()
 
 
 def _end_with_parent() -> None:

@@ -80,11 +80,6 @@ class FileReader:
         return FileRead(row, stored, definition_rows(row.module, facts, lines), parts)
 
 
-def reader_at(database: Path, root: Path, packages: set[str]) -> FileReader:
-    """A reader in another process than the one that writes."""
-    return FileReader(Database(database), root, packages)
-
-
 def module_of(found: FoundFile, packages: set[str]) -> str:
     if found.language == "python":
         return module_name(found.path, packages)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from gateway.code.languages.facts import CodeSite, Expr, Import
 from gateway.code.resolving.calls import pairs
 from gateway.code.resolving.resolver import Resolver
 from gateway.code.resolving.values import COMMON, CONFIDENCE, Value, Values
 from gateway.code.resolving.view import View
-from gateway.store.code.files import Argument, NewSite
+from gateway.store.code.files import Argument, FileRow, NewSite
 
 _MOST_ARGUMENTS = 6  # of one site: more values say too little
 _MOST_TARGETS = 8
@@ -20,22 +21,26 @@ _CALL_THEIR_ARGUMENTS = {f"<builtin>.{name}" for name in ("map", "filter", "sort
 Ids = Mapping[tuple[int, int], int]  # of definitions, by file and ordinal
 
 
-class Namesakes:
-    """The functions and methods of a project by name."""
+class Names(NamedTuple):
+    """The files and definitions of a project. ``ids`` are by file and ordinal, ``places`` the other way.
 
-    def __init__(self) -> None:
-        self.by_name: dict[str, list[tuple[int, int]]] = {}
+    ``namesakes`` are functions and methods by name.
+    """
+
+    rows: list[FileRow]
+    namesakes: dict[str, list[tuple[int, int]]]
+    ids: dict[tuple[int, int], int]
+    places: dict[int, tuple[int, int]]
 
     def only(self, name: str) -> tuple[int, int] | None:
         """The one definition of that name, unless objects of every kind have something of that name."""
-        found = self.by_name.get(name, ())
+        found = self.namesakes.get(name, ())
         return found[0] if len(found) == 1 and name not in COMMON and not name.startswith("__") else None
 
 
-def resolve_file(
-    resolver: Resolver, view: View, ids: Ids, namesakes: Namesakes
-) -> tuple[list[NewSite], set[Argument]]:
+def resolve_file(resolver: Resolver, view: View, names: Names) -> tuple[list[NewSite], set[Argument]]:
     """The sites of a file with their edges, and what its calls pass to parameters."""
+    ids = names.ids
     sites: list[NewSite] = []
     arguments: set[Argument] = set()
     for site in view.sites():
@@ -57,13 +62,13 @@ def resolve_file(
                 edges[ids[found or (home, 0)]] = "import"
         if not edges and outside is None and site.kind == "call" and site.receiver:
             resolver.lookups.add(site.name)
-            only = namesakes.only(site.name)
+            only = names.only(site.name)
             if only is not None and only in ids:
                 edges = {ids[only]: "unique name"}
             elif site.receiver in ("self", "this"):
-                edges = _below(resolver, view, site, ids, namesakes)
+                edges = _below(resolver, view, site, names)
         named = _variable(resolver, view, site) if site.kind in ("call", "use") else None
-        used = {ids[named]: "same file" if named[0] == view.id else "import"} if named in ids else {}  # type: ignore[index]
+        used = {ids[named]: "same file" if named[0] == view.id else "import"} if named in ids else {}
         if site.kind == "use":
             edges |= used
         elif used:
@@ -142,15 +147,15 @@ def _called_back(resolver: Resolver, view: View, site: CodeSite, ids: Ids) -> di
     }
 
 
-def _below(resolver: Resolver, view: View, site: CodeSite, ids: Ids, namesakes: Namesakes) -> dict[int, str]:
+def _below(resolver: Resolver, view: View, site: CodeSite, names: Names) -> dict[int, str]:
     """Methods that only subclasses of the class around a site have."""
     owner = view.enclosing_class(site.scope)
-    places = namesakes.by_name.get(site.name, ())
+    places = names.namesakes.get(site.name, ())
     if owner is None or len(places) > _MOST_TARGETS:
         return {}
     base = Value("definition", view.id, owner)
     return {
-        ids[file, index]: "flow"
+        names.ids[file, index]: "flow"
         for file, index in places
         if base
         in resolver.order(Value("definition", file, resolver.modules.view(file).definitions[index].parent))

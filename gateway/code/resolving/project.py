@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
-from gateway.code.resolving.files import Namesakes, resolve_file
+from gateway.code.resolving.files import Names, resolve_file
 from gateway.code.resolving.resolver import Resolver
 from gateway.code.resolving.values import Value
 from gateway.code.resolving.view import Modules
@@ -20,15 +19,6 @@ _MOST_VALUES = 12  # of a parameter
 
 Passed = Mapping[int, set[store.Argument]]  # by file: what it passes to parameters
 _PASSED = msgspec.msgpack.Decoder(dict[int, set[store.Argument]])
-
-
-class Names(NamedTuple):
-    """The files and definitions of a project. ``ids`` are by file and ordinal, ``places`` the other way."""
-
-    rows: list[store.FileRow]
-    namesakes: Namesakes
-    ids: dict[tuple[int, int], int]
-    places: dict[int, tuple[int, int]]
 
 
 class Resolved(NamedTuple):
@@ -49,12 +39,15 @@ class ResolveBatch(NamedTuple):
 
 
 class FileResolver:
-    """Resolves files of one project."""
+    """Resolves files of one project. ``cached`` files stay in memory."""
 
-    def __init__(self, modules: Modules, names: Names) -> None:
-        self._modules, self._names = modules, names
+    def __init__(self, database: Database, names: Names, cached: int) -> None:
+        def facts(digest: bytes) -> bytes | None:
+            return database.read_sync(lambda c: store.facts_of(c, digest))
+
+        self._names, self._modules = names, Modules(names.rows, facts, cached)
         self._turn = -1
-        self._resolver = Resolver(modules, {})
+        self._resolver = Resolver(self._modules, {})
 
     def __call__(self, batch: ResolveBatch) -> list[Resolved]:
         if batch.turn != self._turn:
@@ -66,17 +59,17 @@ class FileResolver:
     def _resolve(self, file: int) -> Resolved:
         self._resolver.begin_file()
         view = self._modules.view(file)
-        sites, arguments = resolve_file(self._resolver, view, self._names.ids, self._names.namesakes)
+        sites, arguments = resolve_file(self._resolver, view, self._names)
         return Resolved(self._modules.rows[file], sites, self._resolver.lookups, arguments)
 
 
 def read_names(database: Database, project: str) -> Names:
     rows = database.read_sync(lambda c: store.files_of(c, project))
-    namesakes, ids = Namesakes(), dict[tuple[int, int], int]()
+    namesakes, ids = dict[str, list[tuple[int, int]]](), dict[tuple[int, int], int]()
     for file, ordinal, number, name in database.read_sync(lambda c: store.definition_names(c, project)):
         ids[file, ordinal] = number
         if name:
-            namesakes.by_name.setdefault(name, []).append((file, ordinal))
+            namesakes.setdefault(name, []).append((file, ordinal))
     return Names(rows, namesakes, ids, {number: place for place, number in ids.items()})
 
 
@@ -86,20 +79,6 @@ def resolve_batches(
     """The files in batches of ``size``, for this process or for others."""
     given = msgspec.msgpack.encode(passed) if elsewhere else dict(passed)
     return (ResolveBatch(number, files[start : start + size], given) for start in range(0, len(files), size))
-
-
-def resolver_of(database: Database, names: Names, cached: int) -> FileResolver:
-    """A resolver that keeps ``cached`` files in memory."""
-    modules = Modules(
-        names.rows, lambda digest: database.read_sync(lambda c: store.facts_of(c, digest)), cached
-    )
-    return FileResolver(modules, names)
-
-
-def resolver_at(path: Path, project: str, cached: int) -> FileResolver:
-    """:func:`resolver_of` in another process than the one that writes."""
-    database = Database(path)
-    return resolver_of(database, read_names(database, project), cached)
 
 
 def incoming(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import posixpath
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 from msgspec import Raw
@@ -114,23 +115,13 @@ class Modules:
 
     def __init__(self, rows: Iterable[FileRow], facts: Callable[[bytes], bytes | None], cached: int) -> None:
         self.rows = {row.id: row for row in rows}
-        self._facts, self._cached = facts, cached
-        self._views: dict[int, View] = {}  # those used lately; when they are half of what is cached,
-        self._former: dict[int, View] = {}  # they become the former ones, and these go
+        self._facts = facts
+        self.view: Callable[[int], View] = lru_cache(cached)(self._read)
         self._paths = {row.path: row.id for row in self.rows.values()}
         self._names: defaultdict[str, list[int]] = defaultdict(list)
         for row in self.rows.values():
             for name in {row.module, dotted(row.path)} if row.language == "python" else ():
                 self._names[name].append(row.id)
-
-    def view(self, file: int) -> View:
-        found = self._views.get(file)
-        if found is None:
-            if len(self._views) * 2 >= self._cached:
-                self._views, self._former = {}, self._views
-            found = self._former.get(file) or self._read(file)
-            self._views[file] = found
-        return found
 
     def _read(self, file: int) -> View:
         stored = self._facts(self.rows[file].hash)

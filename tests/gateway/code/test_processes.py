@@ -47,14 +47,14 @@ def make_fatal() -> Callable[[int], int]:
 
 def test_results_come_in_order() -> None:
     for count in (1, 2):
-        with in_processes(count, make_doubled, make_doubled) as run:
+        with in_processes(count, make_doubled) as run:
             assert list(run(range(50))) == list(range(0, 100, 2))
 
 
 def test_a_killed_process_is_an_error_with_what_to_do() -> None:
     with (
         pytest.raises(HearthError, match="a process that indexes was killed"),
-        in_processes(2, make_fatal, make_fatal) as run,
+        in_processes(2, make_fatal) as run,
     ):
         list(run([1, 2, 3]))
 
