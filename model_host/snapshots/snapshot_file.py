@@ -13,7 +13,6 @@ import contextlib
 import hashlib
 import os
 import struct
-import sys
 import tempfile
 from array import array
 from collections.abc import Sequence
@@ -36,7 +35,7 @@ _DIGEST_BYTES = 32
 class _Header(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     owner: str
     shared: int
-    tokens: bytes  # little-endian int32
+    tokens: bytes  # int32
     stretches: list[tuple[int, int]]
 
 
@@ -107,7 +106,9 @@ def read_header(path: Path) -> Snapshot | None:
             if file.read(_DIGEST_BYTES) != _digest(sizes + raw):
                 return None
         header = _HEADER.decode(raw)
-        return Snapshot(path, header.owner, header.shared, _unpacked(header.tokens), header.stretches)
+        return Snapshot(
+            path, header.owner, header.shared, array("i", header.tokens).tolist(), header.stretches
+        )
     except (OSError, struct.error, msgspec.MsgspecError, ValueError):
         return None
 
@@ -145,15 +146,4 @@ def _digest(data: State) -> bytes:
 
 
 def _packed(tokens: Sequence[int]) -> bytes:
-    numbers = array("i", tokens)
-    if sys.byteorder == "big":
-        numbers.byteswap()
-    return numbers.tobytes()
-
-
-def _unpacked(data: bytes) -> list[int]:
-    numbers = array("i")
-    numbers.frombytes(data)
-    if sys.byteorder == "big":
-        numbers.byteswap()
-    return numbers.tolist()
+    return array("i", tokens).tobytes()

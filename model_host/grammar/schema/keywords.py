@@ -37,6 +37,7 @@ _NEUTRAL: Mapping[str, tuple[Any, ...]] = {
     "patternProperties": ({},),
     "dependentRequired": ({},),
     "dependentSchemas": ({},),
+    "multipleOf": (1, 1.0),
 }
 _INSTEAD: Mapping[str, str] = {
     "not": "say what is allowed instead",
@@ -59,14 +60,10 @@ def unsupported(part: Part) -> dict[str, str]:
             found[key] = "changes below the root what `$ref` points to, which is not supported"
         elif key in ANNOTATIONS or key.startswith("x-") or _constrains_nothing(key, value):
             continue
-        elif key not in HONOURED or key in _NEUTRAL or (key == "multipleOf" and not _is_one(value)):
+        elif key not in HONOURED or key in _NEUTRAL:
             hint = f"; {_INSTEAD[key]}" if key in _INSTEAD else ""
             found[key] = f"has the keyword `{key[:60]}`, which is not supported{hint}"
     return found
-
-
-def _is_one(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and value == 1
 
 
 def _constrains_nothing(key: str, value: Any) -> bool:
