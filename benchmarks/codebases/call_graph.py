@@ -5,7 +5,7 @@ fetches unless ``--at`` names a folder with `micro-benchmark/snippets`. A caller
 built-in and foreign functions count as well. V. Salis et al., "PyCG: practical call graph generation in Python",
 ICSE 2021.
 
-    python benchmarks/codebases/call_graph.py [--at FOLDER] [--json] [--wrong]
+    python benchmarks/codebases/call_graph.py [--at FOLDER] [--wrong]
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.codebases.common import fetched, indexed, new_database
+from benchmarks.codebases.common import fetched, indexed, new_database, table_head, table_row
 from gateway.code.resolving.values import CONFIRMED
 from gateway.store.db import Database
 
@@ -61,7 +61,6 @@ def measured(folder: Path) -> Iterator[tuple[str, str, dict[Edge, float], set[Ed
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--at", type=Path)
-    parser.add_argument("--json", action="store_true")
     parser.add_argument("--wrong", action="store_true", help="list every edge that is missing or wrong")
     options = parser.parse_args()
     counts: defaultdict[str, list[int]] = defaultdict(lambda: [0] * 6)
@@ -76,18 +75,9 @@ def main() -> None:
                 print(f"missing  {category}/{name}: {' -> '.join(edge)}")
             for edge in sorted(found.keys() - wanted) if options.wrong else ():
                 print(f"{'WRONG' if edge in sure else 'possible'}  {category}/{name}: {' -> '.join(edge)}")
-    if options.json:
-        print(json.dumps(counts))
-        return
-    print(
-        "| category | programs | edges | confirmed: precision | recall | with possible: precision | recall |"
-    )
-    print("|---|--:|--:|--:|--:|--:|--:|")
-    for category, (programs, wanted, sure, right, found, all_right) in sorted(
-        counts.items(), key=lambda i: i[0] == "all"
-    ):
-        shares = [right / max(sure, 1), right / wanted, all_right / max(found, 1), all_right / wanted]
-        print(f"| {category} | {programs} | {wanted} | {' | '.join(f'{share:.2f}' for share in shares)} |")
+    print(table_head("category", "programs"))
+    for category, row in sorted(counts.items(), key=lambda each: each[0] == "all"):
+        print(table_row(category, row))
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ import tempfile
 from collections import defaultdict
 from pathlib import Path
 
-from benchmarks.codebases.common import indexed, new_database
+from benchmarks.codebases.common import indexed, new_database, table_head, table_row
 from gateway.code.resolving.values import CONFIRMED
 from gateway.code.walk import walk
 
@@ -95,19 +95,13 @@ def main() -> None:
     parser.add_argument("--at", type=Path, help="where packages are kept")
     parser.add_argument("--wrong", action="store_true", help="list every edge that is missing or wrong")
     options = parser.parse_args()
-    print("| package | calls | edges | confirmed: precision | recall | with possible: precision | recall |")
-    print("|---|--:|--:|--:|--:|--:|--:|")
+    print(table_head("package", "calls"))
     with tempfile.TemporaryDirectory() as temporary:
         scratch = options.at or Path(temporary)
         for each in options.packages:
             package, _, folder = each.rpartition("/")
-            calls, wanted, sure, right, every, all_right = judged(
-                fetched(package, scratch) / folder,
-                fetched(_COMPILER, scratch),
-                wrong=options.wrong,
-            )
-            shares = [right / max(sure, 1), right / wanted, all_right / max(every, 1), all_right / wanted]
-            print(f"| {package} | {calls} | {wanted} | {' | '.join(f'{share:.2f}' for share in shares)} |")
+            root, compiler = fetched(package, scratch) / folder, fetched(_COMPILER, scratch)
+            print(table_row(package, judged(root, compiler, wrong=options.wrong)))
 
 
 if __name__ == "__main__":

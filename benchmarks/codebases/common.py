@@ -30,6 +30,20 @@ def fetched(package: str, scratch: Path, *, source: bool = True) -> Path:
     return next(each for each in folder.iterdir() if each.is_dir())
 
 
+_HEADS = "edges", "confirmed: precision", "recall", "with possible: precision", "recall"
+
+
+def table_head(*first: str) -> str:
+    return f"| {' | '.join([*first, *_HEADS])} |\n|---|{'--:|' * 6}"
+
+
+def table_row(name: str, counts: list[int]) -> str:
+    """A row of the number of programs or calls; of edges expected, confirmed, right; of edges found, right."""
+    number, wanted, sure, right, found, all_right = counts
+    shares = [right / max(sure, 1), right / wanted, all_right / max(found, 1), all_right / wanted]
+    return f"| {name} | {number} | {wanted} | {' | '.join(f'{share:.2f}' for share in shares)} |"
+
+
 @contextmanager
 def new_database() -> Iterator[Database]:
     with tempfile.TemporaryDirectory() as folder, opened_database(Path(folder) / "graph.db") as database:

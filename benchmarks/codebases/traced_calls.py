@@ -1,4 +1,4 @@
-"""Recall of the call graph against the calls that a tracer sees while tests of hearth run.
+"""Recall of the call graph against the calls that this pytest plugin sees while tests of hearth run.
 
 Edges are pairs of functions of the product. A call by native code, such as `sorted` with a key, counts apart: the text
 has no call there. So do properties and special methods, which run without a call in the text.
@@ -14,8 +14,13 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 from collections import defaultdict
 from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
+
+import pytest
 
 from benchmarks.codebases.common import indexed, new_database
 from gateway.code.resolving.values import CONFIRMED
@@ -23,13 +28,56 @@ from gateway.store.db import Database
 
 _ROOT = Path(__file__).resolve().parent.parent.parent
 _TESTS = ["wiki", "memory/learning", "base"]
+_FOLDERS = tuple(f"{_ROOT}/{name}/" for name in ("gateway", "model_host", "clients"))
+_COMPREHENSIONS = {"<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"}
+_OPTIMIZED = 1  # flag of the code of functions; modules and class bodies do not have it
 
-Function = tuple[str, str, int]  # file, name, line
+_seen: set[tuple[CodeType, CodeType, bool]] = set()
+_native = threading.local()
+
+
+def _profile(frame: FrameType, event: str, _argument: Any) -> None:
+    if event == "call":
+        caller = frame.f_back
+        inside = getattr(_native, "frame", None) is caller
+        while caller is not None and caller.f_code.co_name in _COMPREHENSIONS:
+            caller = caller.f_back
+        code = frame.f_code
+        if (
+            caller is not None
+            and code.co_filename.startswith(_FOLDERS)
+            and caller.f_code.co_filename.startswith(_FOLDERS)
+            and code.co_flags & _OPTIMIZED
+            and code.co_name not in _COMPREHENSIONS
+        ):
+            _seen.add((caller.f_code, code, inside))
+    elif event == "c_call":
+        _native.frame = frame
+    elif event in ("c_return", "c_exception"):
+        _native.frame = None
+
+
+@pytest.hookimpl
+def pytest_sessionstart() -> None:
+    threading.setprofile(_profile)
+    sys.setprofile(_profile)
+
+
+@pytest.hookimpl
+def pytest_sessionfinish() -> None:
+    sys.setprofile(None)
+    threading.setprofile(None)  # type: ignore[arg-type]
+
+    def place(code: CodeType) -> list[str | int]:
+        return [str(Path(code.co_filename).relative_to(_ROOT)), code.co_name, code.co_firstlineno]
+
+    calls = [[*place(caller), *place(callee), native] for caller, callee, native in _seen]
+    Path(os.environ["TRACED_CALLS"]).write_text(json.dumps(calls))
 
 
 def traced(tests: list[str], scratch: Path) -> list[list[str | int]]:
     out = scratch / "calls.json"
-    command = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "benchmarks.codebases.call_tracer"]
+    command = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "benchmarks.codebases.traced_calls"]
     done = subprocess.run(
         [sys.executable, *command, *tests],
         cwd=_ROOT,
@@ -78,13 +126,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("tests", nargs="*", default=[f"tests/gateway/{name}" for name in _TESTS])
     parser.add_argument("--missing", action="store_true", help="list the calls that the graph lacks")
-    parser.add_argument("--calls", type=Path, help="what the tracer recorded before")
     options = parser.parse_args()
     counts: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
     with tempfile.TemporaryDirectory() as scratch:
-        calls = (
-            json.loads(options.calls.read_text()) if options.calls else traced(options.tests, Path(scratch))
-        )
+        calls = traced(options.tests, Path(scratch))
     with new_database() as database:
         graph = Graph(database)
     for path, name, line, to, called, at, native in calls:
