@@ -19,7 +19,6 @@ from clients.irc.tasks import PeopleTasks
 
 _MAX_SOURCES = 3
 _QUIET_MINUTES = 30
-_OF_TASKS = ("tasks", "do", "answer")
 # Fields of a conversation that admins change. Its kind stays `channel`: that keeps its facts in the channel.
 _SETTABLE = ("title", "assistant", "policy", "time_zone", "instructions", "project")
 
@@ -45,11 +44,12 @@ Handler = Callable[[CommandContext, Request, str], Awaitable[str]]
 
 
 class BotCommand(Struct, frozen=True):
-    """``usage`` follows the name in the help."""
+    """``usage`` follows the name in the help. A command ``of_tasks`` is for those who may run tasks."""
 
     run: Handler
     usage: str = ""
     admin: bool = False
+    of_tasks: bool = False
 
 
 async def run_command(context: CommandContext, request: Request, name: str, arguments: str) -> None:
@@ -61,6 +61,9 @@ async def run_command(context: CommandContext, request: Request, name: str, argu
     if command.admin and not _is_admin(request):
         log.warning("command not allowed", command=name, user=request.user)
         request.reply("that is for my operators, by their services account.")
+        return
+    if command.of_tasks and (problem := _no_tasks(request)):
+        request.reply(problem)
         return
     try:
         if reply := await command.run(context, request, arguments):
@@ -81,7 +84,7 @@ async def _help(context: CommandContext, request: Request, arguments: str) -> st
         f"{context.mark}{name} {command.usage}".strip()
         for name, command in COMMANDS.items()
         if (not command.admin or _is_admin(request))
-        and (name not in _OF_TASKS or request.network.config.tasks != "off")
+        and (not command.of_tasks or request.network.config.tasks != "off")
     ]
     return f"ask me with `{request.network.nick}: question`, or in private. I know {', '.join(shown)}."
 
@@ -156,8 +159,6 @@ def _asking(name: str, mode: Mode, usage: str) -> Handler:
 
 
 async def _tasks(context: CommandContext, request: Request, arguments: str) -> str:
-    if problem := _no_tasks(request):
-        return problem
     for line in await context.tasks.listing(request):
         request.reply(line)
     context.tasks.heard(request)
@@ -165,8 +166,6 @@ async def _tasks(context: CommandContext, request: Request, arguments: str) -> s
 
 
 async def _do(context: CommandContext, request: Request, arguments: str) -> str:
-    if problem := _no_tasks(request):
-        return problem
     if not arguments:
         return f"{context.mark}do what"
     try:
@@ -178,8 +177,7 @@ async def _do(context: CommandContext, request: Request, arguments: str) -> str:
 
 
 async def _answer(context: CommandContext, request: Request, arguments: str) -> str:
-    problem = _no_tasks(request) or ("" if arguments else f"{context.mark}answer TASK ANSWER")
-    return problem or await context.tasks.answer(request, arguments)
+    return await context.tasks.answer(request, arguments) if arguments else f"{context.mark}answer TASK ANSWER"
 
 
 def _no_tasks(request: Request) -> str:
@@ -272,9 +270,9 @@ COMMANDS: dict[str, BotCommand] = {
     "forget": BotCommand(_forget, "me"),
     "remember": BotCommand(_remember, "me"),
     "keep": BotCommand(_keep),
-    "tasks": BotCommand(_tasks),
-    "do": BotCommand(_do, "words"),
-    "answer": BotCommand(_answer, "task text"),
+    "tasks": BotCommand(_tasks, of_tasks=True),
+    "do": BotCommand(_do, "words", of_tasks=True),
+    "answer": BotCommand(_answer, "task text", of_tasks=True),
     "stats": BotCommand(_stats),
     "join": BotCommand(_join, "#channel", admin=True),
     "part": BotCommand(_part, "#channel", admin=True),

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import os
-import queue
 import subprocess
 import sys
 import threading
 import time
 from collections import defaultdict
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 
@@ -19,18 +18,7 @@ from model_host import protocol
 from tests.waiting import PATIENCE
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-TERMINAL = {
-    "finished",
-    "failed",
-    "counted",
-    "detokenized",
-    "embedded",
-    "cancelled",
-    "forgotten",
-    "stats",
-    "pong",
-    "closing",
-}
+TERMINAL = {each.__struct_config__.tag for each in get_args(protocol.Terminal)}
 
 
 class HostProcess:
@@ -55,7 +43,6 @@ class HostProcess:
         self.stderr = b""
         self._changed = threading.Condition()
         self._ended = False
-        self._queue: queue.SimpleQueue[bytes] = queue.SimpleQueue()
         self._threads = [threading.Thread(target=self._read), threading.Thread(target=self._read_errors)]
         for thread in self._threads:
             thread.start()
@@ -173,14 +160,18 @@ class HostProcess:
                 continue
             with self._changed:
                 event["_at"] = time.monotonic()
-                if event["event"] == "ready":
-                    self.ready = event
-                elif event["event"] != "loading":
-                    self.events[event["id"]].append(event)
+                self.take(event)
                 self._changed.notify_all()
         with self._changed:
             self._ended = True
             self._changed.notify_all()
+
+    def take(self, event: dict[str, Any]) -> None:
+        """Keep an event."""
+        if event["event"] == "ready":
+            self.ready = event
+        elif event["event"] != "loading":
+            self.events[event["id"]].append(event)
 
     def _read_errors(self) -> None:
         assert self.process.stderr is not None

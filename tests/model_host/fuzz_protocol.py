@@ -7,33 +7,26 @@ the host must still serve. Prints one JSON object: lines, seconds, and the numbe
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
-import queue
 import random
 import subprocess
 import sys
 import tempfile
-import threading
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from model_host import protocol
-from tests.model_host.driver import ROOT, TERMINAL
+from tests.model_host.driver import ROOT, TERMINAL, HostProcess
 from tests.model_host.mutation import Fields, line_of
 
 BATCH = 400  # lines sent at once
 PATIENCE = 120.0  # seconds without any event while answers are missing
 OVERSIZED = 100_000  # one line in this many is over the limit
 FLAGS = (
-    "--threads",
-    "1",
     "--context",
     "128",
     "--parallel",
@@ -121,55 +114,21 @@ KINDS: dict[str, list[Fields]] = {
 }
 
 
-class Host:
-    """A host process and the lines that it sends."""
+class Host(HostProcess):
+    """A host process whose events are taken one by one."""
 
     def __init__(self, model: Path, *flags: str) -> None:
-        command = [sys.executable, "-m", "model_host", "--model", str(model), *FLAGS, *flags]
-        self.log = tempfile.TemporaryFile()  # noqa: SIM115 - see close
-        self.process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, cwd=ROOT
-        )
-        self._lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
-        self._thread = threading.Thread(target=self._read, daemon=True)
-        self._thread.start()
+        self._taken: deque[dict[str, Any]] = deque()
+        super().__init__(model, *FLAGS, *flags, wait_ready=False)
 
-    def close(self) -> None:
-        """Kill the process, whatever its state."""
-        self.process.kill()
-        self.process.wait()
-        self._thread.join()
-        for file in (self.process.stdin, self.process.stdout, self.log):
-            assert file is not None
-            with contextlib.suppress(BrokenPipeError):
-                file.close()
-
-    def _read(self) -> None:
-        assert self.process.stdout is not None
-        for line in self.process.stdout:
-            self._lines.put(line)
-        self._lines.put(b"")
-
-    def send(self, data: bytes) -> None:
-        assert self.process.stdin is not None
-        self.process.stdin.write(data)
-        self.process.stdin.flush()
+    def take(self, event: dict[str, Any]) -> None:
+        self._taken.append(event)
 
     def event(self) -> dict[str, Any]:
         """Wait for the next event, which must be valid. Raises AssertionError with the end of the host's log."""
-        try:
-            line = self._lines.get(timeout=PATIENCE)
-        except queue.Empty:
-            raise AssertionError("nothing came for too long") from None
-        assert line, f"the host ended: {self.tail()}"
-        protocol.decode_event(line)
-        found: dict[str, Any] = msgspec.json.decode(line)
-        return found
-
-    def tail(self) -> str:
-        """The end of the host's log."""
-        self.log.seek(0)
-        return self.log.read()[-3000:].decode("utf-8", "replace")
+        self.wait(lambda: self._taken or self.bad_lines, PATIENCE)
+        assert not self.bad_lines
+        return self._taken.popleft()
 
 
 class Fuzz:
@@ -197,7 +156,7 @@ class Fuzz:
         last = f"batch{self._number}"
         owed[last] = b""
         lines.append(b'{"op":"stats","id":"%s"}\n' % last.encode())
-        self._host.send(b"\n".join(lines))
+        self._host.raw(b"\n".join(lines))
         ended: set[str] = set()
         while owed or nameless:
             event = self._next(owed)
@@ -258,16 +217,16 @@ def run(
                 if start % (BATCH * 250) == 0:
                     progress(f"{start} lines, {time.monotonic() - begun:.0f} s")
             seconds = time.monotonic() - begun
-            host.send(b'{"op":"generate","id":"alive","prompt":"x","max_tokens":1}\n')
+            host.raw(b'{"op":"generate","id":"alive","prompt":"x","max_tokens":1}\n')
             while (event := host.event())["event"] != "finished":
                 assert event["event"] != "failed", event
-            host.send(b'{"op":"shutdown","id":"end"}\n')
+            host.raw(b'{"op":"shutdown","id":"end"}\n')
             while host.event()["event"] != "closing":
                 pass
             assert host.process.wait(PATIENCE) == 0
-            assert "Traceback" not in host.tail(), host.tail()
+            assert b"Traceback" not in host.stop_reading(), host.stderr[-3000:]
         finally:
-            host.close()
+            host.kill()
     return {"lines": lines, "seconds": round(seconds, 1), **dict(fuzz.counts.most_common())}
 
 

@@ -19,15 +19,10 @@ class Utf8:
     def __init__(self) -> None:
         self.edges: list[tuple[Edge, ...]] = []
         self._nodes: dict[tuple[_ByteRanges, ...], int] = {}
-        self._roots: dict[tuple[Range, ...], int] = {}
 
     def root(self, ranges: tuple[Range, ...]) -> int:
         """The node at which a character of the set begins. ``ranges`` must not contain surrogates."""
-        known = self._roots.get(ranges)
-        if known is None:
-            sequences = tuple(sequence for first, last in ranges for sequence in _split(first, last))
-            known = self._roots[ranges] = self._node(sequences)
-        return known
+        return self._node(tuple(sequence for first, last in ranges for sequence in _split(first, last)))
 
     def _node(self, sequences: tuple[_ByteRanges, ...]) -> int:
         known = self._nodes.get(sequences)
