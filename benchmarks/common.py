@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import os
 import statistics
 import subprocess
@@ -30,11 +29,6 @@ def command_line(description: str | None) -> argparse.ArgumentParser:
 def spread(values: Sequence[float]) -> str:
     """The median, with the lowest and the highest value in brackets."""
     return f"{statistics.median(values):.2f} ({min(values):.2f} to {max(values):.2f})"
-
-
-def percentile(values: Sequence[float], percent: int) -> float:
-    """The smallest value that at least ``percent`` of 100 values do not exceed."""
-    return sorted(values)[math.ceil(len(values) * percent / 100) - 1]
 
 
 @contextmanager

@@ -12,7 +12,8 @@ import statistics
 import time
 from pathlib import Path
 
-from benchmarks.common import BareHost, command_line, new_server, percentile
+from benchmarks.common import BareHost, command_line, new_server
+from gateway.evaluation.measures import quantile
 from tests.end_to_end.server import Server
 
 MESSAGES = [{"role": "user", "content": "hello there, how are you?"}]
@@ -52,7 +53,7 @@ def main() -> None:
     print(f"through gateway, median {statistics.median(through for _, through in pairs):.2f} ms")
     print(
         f"difference, median      {statistics.median(differences):.2f} ms (10th to 90th percentile "
-        f"{percentile(differences, 10):.2f} to {percentile(differences, 90):.2f} ms)"
+        f"{quantile(differences, 0.1):.2f} to {quantile(differences, 0.9):.2f} ms)"
     )
 
 

@@ -28,8 +28,9 @@ from pathlib import Path
 
 import zstandard
 
-from benchmarks.common import ROOT, command_line, percentile
+from benchmarks.common import ROOT, command_line
 from gateway.config.settings import WikiSettings
+from gateway.evaluation.measures import quantile
 from gateway.store.db import Database
 from gateway.wiki.local import LocalWiki
 from tests.gateway.wiki.dumps.export import HEAD, TAIL, page
@@ -172,7 +173,7 @@ async def search(database: Path, terms: list[Query], *, cold: bool) -> None:
     opened.close()
     for (name, kind), found in times.items():
         label = f"{'cold' if cold else 'warm'} {name:6} {kind:10}"
-        print(f"{label} median {statistics.median(found):7.2f} ms   p99 {percentile(found, 99):7.2f} ms")
+        print(f"{label} median {statistics.median(found):7.2f} ms   p99 {quantile(found, 0.99):7.2f} ms")
 
 
 def main() -> None:

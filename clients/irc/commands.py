@@ -177,7 +177,9 @@ async def _do(context: CommandContext, request: Request, arguments: str) -> str:
 
 
 async def _answer(context: CommandContext, request: Request, arguments: str) -> str:
-    return await context.tasks.answer(request, arguments) if arguments else f"{context.mark}answer TASK ANSWER"
+    return (
+        await context.tasks.answer(request, arguments) if arguments else f"{context.mark}answer TASK ANSWER"
+    )
 
 
 def _no_tasks(request: Request) -> str:

@@ -121,15 +121,10 @@ def _headings(lines: list[str], language: str) -> list[Section]:
             mark.text,
             f":{mark.line}",
             mark.level,
-            _paragraphs(lines[mark.line - 1 : end], skip=bool(mark.text)),
+            "\n".join(lines[mark.line - (not mark.text) : end]).strip("\n=-~^ "),
         )
         for mark, end in zip(marks, ends, strict=True)
     ]
-
-
-def _paragraphs(lines: list[str], *, skip: bool) -> str:
-    """The text below a heading. Lines of a paragraph are joined by the model's reader, not here."""
-    return "\n".join(lines[1:] if skip else lines).strip("\n=-~^ ")
 
 
 def _definitions(lines: list[str], places: Sequence[Place]) -> list[Section]:

@@ -174,41 +174,34 @@ def values(rows: Sequence[Row]) -> dict[str, float | None]:
 
 def intervals(rows: Sequence[Row]) -> dict[str, Interval]:
     """Compute the 95 % percentile bootstrap interval of every measure that was taken, over the questions."""
-    found: dict[str, list[float]] = {name: [] for name, value in values(rows).items() if value is not None}
-    for drawn in _resamples(len(rows)):
-        sample = [rows[index] for index in drawn]
-        for name, seen in found.items():
-            value = MEASURES[name](sample)
-            if value is not None:
-                seen.append(value)
-    return {name: _middle(seen) for name, seen in found.items()}
+    return _bootstrap(len(rows), lambda drawn: values([rows[index] for index in drawn]))
 
 
 def changes(before: Sequence[Row], after: Sequence[Row]) -> dict[str, tuple[float, float, float]]:
     """Compute for every measure its change with a 95 % interval. Both runs' rows are of the same questions in order."""
-    first, second = values(before), values(after)
-    found: dict[str, list[float]] = {}
-    for drawn in _resamples(len(before)):
-        samples = [before[index] for index in drawn], [after[index] for index in drawn]
-        for name, measure in MEASURES.items():
-            old, new = measure(samples[0]), measure(samples[1])
-            if old is not None and new is not None:
-                found.setdefault(name, []).append(new - old)
-    changed = {}
-    for name, seen in found.items():
-        old, new = first[name], second[name]
-        if old is not None and new is not None:
-            changed[name] = (round(new - old, 4), *_middle(seen))
-    return changed
+
+    def change(drawn: Sequence[int]) -> dict[str, float | None]:
+        first, second = (values([rows[index] for index in drawn]) for rows in (before, after))
+        return {
+            name: None if old is None or (new := second[name]) is None else new - old
+            for name, old in first.items()
+        }
+
+    changed, around = change(range(len(before))), _bootstrap(len(before), change)
+    return {name: (round(value, 4), *around[name]) for name, value in changed.items() if value is not None}
 
 
-def _resamples(size: int) -> list[list[int]]:
-    """Draw the same resamples for every run of that size, so that runs are reproducible."""
+def _bootstrap(size: int, measure: Callable[[Sequence[int]], dict[str, float | None]]) -> dict[str, Interval]:
+    """Measure resamples of the rows, which are the same for every run of that size, so that runs are reproducible."""
     source = random.Random(_SEED)
-    return [source.choices(range(size), k=size) for _ in range(_RESAMPLES if size else 0)]
+    found: dict[str, list[float]] = {}
+    for _ in range(_RESAMPLES if size else 0):
+        for name, value in measure(source.choices(range(size), k=size)).items():
+            if value is not None:
+                found.setdefault(name, []).append(value)
+    return {name: _middle(sorted(seen)) for name, seen in found.items()}
 
 
-def _middle(seen: list[float]) -> Interval:
-    ordered = sorted(seen)
+def _middle(ordered: list[float]) -> Interval:
     low = int(_OUTSIDE * len(ordered))
-    return round(ordered[low], 4), round(ordered[len(ordered) - 1 - low], 4)
+    return round(ordered[low], 4), round(ordered[-1 - low], 4)

@@ -1,4 +1,4 @@
-"""Superscript and subscript in plain text: ``10^(n+1)``, ``x_i``. Shared by the readers of wikitext and of HTML."""
+"""Plain text of scripts (``10^(n+1)``, ``x_i``) and definitions. Shared by the readers of wikitext and of HTML."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ _INNERMOST = re.compile(
 # Needs no brackets: a word or number with its sign, or what has brackets of its own.
 _SIMPLE = re.compile(r"[-+−–]?[\w.,′'*∗∞\ufdd0\ufdd1]*|\([^()]*\)|\[[^\[\]]*\]")
 _MOST_NESTED = 4
+_TERM_ENDS = (".", ":", ";", "?", "!", "…")
 
 
 def show_scripts(text: str) -> str:
@@ -41,6 +42,17 @@ def show_scripts(text: str) -> str:
 def without_marks(text: str) -> str:
     """Drop NUL, and replace the noncharacters that the readers use as marks: they have no meaning in a source."""
     return _RESERVED.sub("\ufffd", text.replace("\0", ""))
+
+
+def defined(term: str, text: str) -> str:
+    """A term, or an item that has begun with one, and what defines it: ``- term: text``.
+
+    On a line of its own the definition would not say what it is about.
+    """
+    indent = term[: len(term) - len(term.lstrip())]
+    if term.startswith(f"{indent}- "):
+        return f"{term} {text}"
+    return f"{indent}- {term.lstrip()}{' ' if term.endswith(_TERM_ENDS) else ': '}{text}"
 
 
 def _shown(match: re.Match[str]) -> str:

@@ -335,7 +335,9 @@ class SlotTable:
     def _truncate(self, slot: Slot, length: int) -> None:
         self._memory.trim(slot.id, length)
         for cell in slot.cells[length:]:
-            self._unreference(cell)
+            self._references[cell] -= 1
+            if not self._references[cell]:
+                del self._references[cell]
         del slot.cells[length:]
         del slot.tokens[length:]
         slot.shared = min(slot.shared, length)
@@ -346,10 +348,3 @@ class SlotTable:
         slot.owner = slot.adapter = ""
         slot.shared = slot.prompt = 0
         slot.kept = slot.unsaved = False
-
-    def _unreference(self, cell: int) -> None:
-        left = self._references[cell] - 1
-        if left:
-            self._references[cell] = left
-        else:
-            del self._references[cell]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import llama_cpp
 import pytest
 
 from tests.model_host.driver import HostProcess
@@ -43,3 +44,18 @@ def start_host(tiny_model: Path) -> Iterator[StartHost]:
     yield start
     for process in started:
         process.kill()
+
+
+def control_tokens(model: Path) -> dict[int, str]:
+    """Ids and spellings of tokens that user text must not become."""
+    params = llama_cpp.llama_model_default_params()
+    params.vocab_only = True
+    handle = llama_cpp.llama_model_load_from_file(str(model).encode(), params)
+    vocab = llama_cpp.llama_model_get_vocab(handle)
+    found = {
+        token: (llama_cpp.llama_vocab_get_text(vocab, token) or b"").decode()
+        for token in range(llama_cpp.llama_vocab_n_tokens(vocab))
+        if llama_cpp.llama_vocab_is_control(vocab, token) or llama_cpp.llama_vocab_is_eog(vocab, token)
+    }
+    llama_cpp.llama_model_free(handle)
+    return found

@@ -7,10 +7,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-import llama_cpp
 import pytest
 
-from tests.model_host.conftest import StartHost
+from tests.model_host.conftest import StartHost, control_tokens
 from tests.model_host.driver import HostProcess
 
 PROMPT = "Tell me about Befunge and its two-dimensional grid."
@@ -303,21 +302,6 @@ def test_private_text_of_another_owner_is_never_reused(host: HostProcess) -> Non
     crossed = host.first("o2", "started")["cached_tokens"]
     assert 0 < crossed <= part + 6, "only the template and the shared part cross owners"
     assert host.first("o3", "started")["cached_tokens"] == total - 1
-
-
-def control_tokens(model: Path) -> dict[int, str]:
-    """Every control and end token of a vocabulary, read with llama.cpp in this process."""
-    params = llama_cpp.llama_model_default_params()
-    params.vocab_only = True
-    handle = llama_cpp.llama_model_load_from_file(str(model).encode(), params)
-    vocab = llama_cpp.llama_model_get_vocab(handle)
-    found = {
-        token: llama_cpp.llama_vocab_get_text(vocab, token).decode()
-        for token in range(llama_cpp.llama_vocab_n_tokens(vocab))
-        if llama_cpp.llama_vocab_is_control(vocab, token) or llama_cpp.llama_vocab_is_eog(vocab, token)
-    }
-    llama_cpp.llama_model_free(handle)
-    return found
 
 
 def test_no_text_becomes_a_control_token(host: HostProcess, tiny_model: Path) -> None:

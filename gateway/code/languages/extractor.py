@@ -16,7 +16,6 @@ from gateway.code.languages.facts import (
     Expr,
     FileFacts,
     Import,
-    Param,
     SiteKind,
     roots_of,
     shortened,
@@ -221,9 +220,6 @@ class Extractor:
 
     def describe(self, index: int, doc: str) -> None:
         self.facts.definitions[index].doc = self.clean(" ".join(doc.split()))[:_DOC]
-
-    def parameter(self, index: int, param: Param) -> None:
-        self.facts.definitions[index].params.append(param)
 
 
 def part(node: Node | None, name: str) -> Node | None:

@@ -83,7 +83,8 @@ class ScriptStatements(Extractor):
         if name == "this":
             return
         usual = self.expr(default, scope, depth + 1)
-        self.parameter(index, Param(name, self.expr(annotation, scope), usual, star))
+        param = Param(name, self.expr(annotation, scope), usual, star)
+        self.facts.definitions[index].params.append(param)
         if name.startswith("<"):
             self._bind(pattern, ["n", name], index, False)
         if any(child.type == "accessibility_modifier" for child in node.children):  # a field as well

@@ -90,9 +90,8 @@ class PythonExtractor(Extractor):
                 continue
             default = part(each, "value")
             annotation = part(each, "type")
-            self.parameter(
-                index, Param(text(named), self.expr(annotation, scope), self.expr(default, scope), star)
-            )
+            param = Param(text(named), self.expr(annotation, scope), self.expr(default, scope), star)
+            self.facts.definitions[index].params.append(param)
             if default is not None:
                 self.use(default, scope)
                 self.push([default], scope, sometimes)

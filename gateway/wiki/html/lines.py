@@ -6,9 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from gateway.wiki.definitions import defined
 from gateway.wiki.html.shown import math_source
-from gateway.wiki.scripts import SPACES, show_scripts
+from gateway.wiki.scripts import SPACES, defined, show_scripts
 
 # Noncharacters that mark TeX until the line is complete.
 TEX, TEX_END = "\ufdd2", "\ufdd3"

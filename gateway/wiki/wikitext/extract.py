@@ -12,7 +12,7 @@ import re
 from itertools import takewhile
 
 from gateway.base.patterns import any_case
-from gateway.wiki.definitions import defined
+from gateway.wiki.scripts import defined
 from gateway.wiki.source import Section
 from gateway.wiki.wikitext.html_lists import lists_as_wikitext
 from gateway.wiki.wikitext.infobox import ROW
@@ -64,25 +64,6 @@ def normal_title(title: str) -> str:
     return title[:1].upper() + title[1:] if len(title[:1].upper()) == 1 else title
 
 
-class _Anchors:
-    """Fragments of headings: spaces become underscores, a repeated one gets ``_2``, ``_3``, …"""
-
-    def __init__(self) -> None:
-        self._next: dict[str, int] = {}  # by lower case: anchors are case-insensitive
-
-    def add(self, heading: str) -> str:
-        base = re.sub(r"\s+", "_", heading.strip())
-        anchor = base
-        number = self._next.get(base.lower(), 1)
-        if number > 1:
-            while f"{base}_{number}".lower() in self._next:
-                number += 1
-            anchor = f"{base}_{number}"
-            self._next[anchor.lower()] = 2
-        self._next[base.lower()] = number + 1
-        return anchor
-
-
 class _Lists:
     """The open lists: ``* bullet``, ``# numbered``, ``; term``, ``: indented``, nested by repeating the signs."""
 
@@ -122,7 +103,7 @@ class _Reader:
     def __init__(self, text: str, protected: list[ProtectedText]) -> None:
         self._lines = text.split("\n")
         self._protected = protected
-        self._anchors = _Anchors()
+        self._anchors: dict[str, int] = {}  # the next number, by lower case: they are case-insensitive
         self._lists = _Lists()
         self._done: list[Section] = []
         self._head = ("", "", 1)  # heading, anchor, level of the open section
@@ -193,7 +174,18 @@ class _Reader:
     def _begin_section(self, level: int, wikitext: str) -> None:
         self._end_section()
         heading = " ".join(plain_text(wikitext, self._protected).split())
-        self._head = (heading, self._anchors.add(heading), level)
+        self._head = (heading, self._anchor(heading), level)
+
+    def _anchor(self, heading: str) -> str:
+        """The fragment of a heading: spaces become underscores, a repeated one gets ``_2``, ``_3``, …"""
+        anchor = base = re.sub(r"\s+", "_", heading)
+        number = self._anchors.get(base.lower(), 1)
+        if number > 1:
+            while (anchor := f"{base}_{number}").lower() in self._anchors:
+                number += 1
+            self._anchors[anchor.lower()] = 2
+        self._anchors[base.lower()] = number + 1
+        return anchor
 
     def _end_section(self) -> None:
         self._end_paragraph()

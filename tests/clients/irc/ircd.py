@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.deploy.debian import need
+from tests.deploy.proxy import free_port
 
 START_SECONDS = 20.0
 
@@ -81,13 +82,6 @@ _MODULES = """
 protocol/inspircd backend/opensex crypto/posix nickserv/main nickserv/register nickserv/identify nickserv/cert
 nickserv/ghost nickserv/group nickserv/enforce saslserv/main saslserv/plain saslserv/external
 """
-
-
-def free_port() -> int:
-    """A port that nobody listens on at this moment."""
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return int(sock.getsockname()[1])
 
 
 class Ngircd:

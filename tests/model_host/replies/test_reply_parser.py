@@ -17,20 +17,13 @@ from model_host.replies.tool_forms import ToolForm, find_form
 from tests.model_host.replies.forms import GEMMA, HERMES, LLAMA, MARKERS, TOOLS, markers
 
 
-def in_stream(text: str, known: Markers) -> str:
-    """``text`` as it is in the stream when the model writes markers as tokens."""
-    for spelling in MARKERS:
-        text = text.replace(spelling, known.sign(spelling))
-    return text
-
-
 def read(
     form: ToolForm, text: str, cuts: list[int], *, tokens: bool, parallel: bool = True, ended: bool = True
 ) -> tuple[str, list[tuple[str | None, str]], bool]:
     """The text, the calls (name, arguments), and whether the reply broke off."""
     known = markers(tokens=tokens)
     parser = ReplyParser(known, form, TOOLS, parallel=parallel)
-    stream = in_stream(text, known)
+    stream = known.written(text)
     bounds = [0, *sorted(min(cut, len(stream)) for cut in cuts), len(stream)]
     said, calls = "", {}  # type: ignore[var-annotated]
     try:

@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import llama_cpp
 import pytest
 
-from tests.model_host.conftest import StartHost
+from tests.model_host.conftest import StartHost, control_tokens
 from tests.model_host.driver import HostProcess
 
 WEATHER: dict[str, Any] = {
@@ -229,21 +228,6 @@ def test_cancel_within_a_call(host: HostProcess) -> None:
 
 
 # --------------------------------------------------------------------------- nothing becomes a control token
-
-
-def control_tokens(model: Path) -> dict[int, str]:
-    """Ids and spellings of tokens that user text must not become."""
-    params = llama_cpp.llama_model_default_params()
-    params.vocab_only = True
-    handle = llama_cpp.llama_model_load_from_file(str(model).encode(), params)
-    vocab = llama_cpp.llama_model_get_vocab(handle)
-    found = {
-        token: (llama_cpp.llama_vocab_get_text(vocab, token) or b"").decode()
-        for token in range(llama_cpp.llama_vocab_n_tokens(vocab))
-        if llama_cpp.llama_vocab_is_control(vocab, token) or llama_cpp.llama_vocab_is_eog(vocab, token)
-    }
-    llama_cpp.llama_model_free(handle)
-    return found
 
 
 def conversation(evil: str) -> dict[str, Any]:
