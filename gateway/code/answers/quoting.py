@@ -38,7 +38,6 @@ from gateway.store.code.projects import CodeProject
 from gateway.wiki.source import KnownAnswer
 
 _READ = 25  # documents, and parts of code, that are compared
-_LINES = 20  # of a quotation
 _ALL = 1 << 30
 _WIDTH = 160  # characters of a line that is shown
 _SHOWN = 12  # places of a list

@@ -6,10 +6,10 @@ not known when it stops, at a circle or far from its start, is unresolved.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from gateway.code.languages.facts import Binding, Import, Param
-from gateway.code.resolving.builtins import Builtins
-from gateway.code.resolving.calls import Incoming
-from gateway.code.resolving.classes import linearize
+from gateway.code.resolving.calls import Calls, Incoming
 from gateway.code.resolving.values import (
     BUILTINS,
     SCRIPT_GLOBALS,
@@ -27,7 +27,7 @@ from gateway.code.resolving.view import NEVER, Candidate, Modules, View
 _PROPERTIES = {"property", "cached_property", "classproperty", "get"}
 
 
-class Resolver(Builtins):
+class Resolver(Calls):
     """Evaluates names, attributes and calls."""
 
     def __init__(self, modules: Modules, incoming: Incoming) -> None:
@@ -350,3 +350,38 @@ def _owner(view: View, scope: int) -> str:
 def _is_alias(values: Values) -> bool:
     """Whether a name bound to these values is just another name of one definition."""
     return len(values) == 1 and next(iter(values)).kind == "definition"
+
+
+_LONGEST = 60
+
+
+def linearize(start: Value, bases: Callable[[Value], list[Value]]) -> list[Value]:
+    """A class and its bases in Python's order (C3); depth first where the bases allow none."""
+    try:
+        return _linear(start, bases, ())
+    except ValueError:
+        found: list[Value] = []
+        waiting = [start]
+        while waiting and len(found) < _LONGEST:
+            each = waiting.pop(0)
+            if each not in found:
+                found.append(each)
+                waiting = bases(each) + waiting
+        return found
+
+
+def _linear(value: Value, bases: Callable[[Value], list[Value]], above: tuple[Value, ...]) -> list[Value]:
+    if value in above or len(above) > _LONGEST:
+        raise ValueError("a circle of bases")
+    parents = bases(value)
+    lines = [_linear(each, bases, (*above, value)) for each in parents] + [list(parents)]
+    merged = [value]
+    while any(lines):
+        head = next(
+            (line[0] for line in lines if line and not any(line[0] in other[1:] for other in lines)), None
+        )
+        if head is None or len(merged) > _LONGEST:
+            raise ValueError("no consistent order")
+        merged.append(head)
+        lines = [line[1:] if line and line[0] == head else line for line in lines]
+    return merged

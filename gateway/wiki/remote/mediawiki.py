@@ -17,9 +17,8 @@ from gateway.store import fts
 from gateway.store.db import Database
 from gateway.store.wiki.fetched_pages import fetched_sketch
 from gateway.wiki.html.page import extract_html
-from gateway.wiki.remote.api import Api, ApiError
+from gateway.wiki.remote.api import Api, ApiError, wiki_metrics
 from gateway.wiki.remote.page_cache import PageCache, PageInfoCache
-from gateway.wiki.remote.record import wiki_metrics
 from gateway.wiki.remote.trouble import WikiReplyError
 from gateway.wiki.remote.values import PageInfo, QueryReply
 from gateway.wiki.search.hybrid import HybridSearch

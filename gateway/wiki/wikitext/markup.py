@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 
 from gateway.base.patterns import any_case
-from gateway.wiki.wikitext.boxes import shown_text
-from gateway.wiki.wikitext.infobox import infobox_rows, is_infobox
+from gateway.wiki.wikitext.infobox import infobox_rows, is_infobox, shown_text
 
 _BRACES = re.compile(r"\{{2,}|\}{2,}")
 _BRACKETS = re.compile(r"\[\[|\]\]")

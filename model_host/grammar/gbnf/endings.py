@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 
-from model_host.grammar.gbnf.program import CALL, CHARACTER, FORK, JUMP, RETURN, Program
-from model_host.grammar.gbnf.utf8 import DONE
+from model_host.grammar.gbnf.program import CALL, CHARACTER, DONE, FORK, JUMP, RETURN, Program
 
 
 class Endings:

@@ -14,9 +14,18 @@ import math
 from collections.abc import Sequence
 
 from model_host.grammar.gbnf.endings import Endings
-from model_host.grammar.gbnf.program import CALL, CHARACTER, FORK, JUMP, OTHER_TOKEN, RETURN, TOKEN, Program
+from model_host.grammar.gbnf.program import (
+    CALL,
+    CHARACTER,
+    DONE,
+    FORK,
+    JUMP,
+    OTHER_TOKEN,
+    RETURN,
+    TOKEN,
+    Program,
+)
 from model_host.grammar.gbnf.syntax import GrammarError
-from model_host.grammar.gbnf.utf8 import DONE
 
 # In threads visited, which take a microsecond or two each. Every token adds to what is left, up to the start value.
 START_ALLOWANCE = 100_000
