@@ -60,7 +60,7 @@ def main() -> None:
     parser.add_argument(
         "--sources", type=Path, help="unpacked sources of llama-cpp-python; fetched otherwise"
     )
-    folder = sources(parser.parse_args().sources) / "vendor" / "llama.cpp" / "models" / "templates"
+    folder = (parser.parse_args().sources or sources()) / "vendor" / "llama.cpp" / "models" / "templates"
     worker = TemplateWorker()
     builders = {}
     for path in sorted(folder.glob("*.jinja")):

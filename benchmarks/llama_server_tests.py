@@ -40,7 +40,7 @@ def main() -> None:
     parser.add_argument("--model", default="hearth-demo", help="the chat model that answers")
     parser.add_argument("files", nargs="*", default=FILES, help=f"of {', '.join(FILES)}")
     options = parser.parse_args()
-    tests = sources(options.sources) / "vendor" / "llama.cpp" / "tools" / "server" / "tests"
+    tests = (options.sources or sources()) / "vendor" / "llama.cpp" / "tools" / "server" / "tests"
     shutil.rmtree(FOLDER, ignore_errors=True)
     shutil.copytree(tests, FOLDER)
     for name, script in (("embedding", "random_embedding"), ("rerank", "random_bert")):

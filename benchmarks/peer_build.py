@@ -35,10 +35,8 @@ _FLAGS = (
 _SERVER_PACKAGES = ("fastapi", "jinja2", "openai", "pydantic", "safetensors", "uvicorn", "websockets")
 
 
-def sources(unpacked: Path | None) -> Path:
+def sources() -> Path:
     """Return the unpacked source archive, fetched by pip and checked against the hash in requirements.lock."""
-    if unpacked is not None:
-        return unpacked
     found = sorted(FOLDER.glob("llama_cpp_python-*/pyproject.toml"))
     if not found:
         FOLDER.mkdir(parents=True, exist_ok=True)
@@ -53,10 +51,8 @@ def sources(unpacked: Path | None) -> Path:
     return found[-1].parent
 
 
-def llama_server(source: Path, built: Path | None) -> Path:
+def llama_server(source: Path) -> Path:
     """Return the program ``llama-server`` of the same llama.cpp. The first build takes ten minutes on two cores."""
-    if built is not None:
-        return built
     program = FOLDER / "llama-server" / "bin" / "llama-server"
     if not program.exists():
         cmake = shutil.which("cmake")

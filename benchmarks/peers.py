@@ -45,8 +45,8 @@ def main() -> None:
         return
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the servers are stopped
     chosen = scenarios(asked.scenario or [each.name for each in SCENARIOS if each.name not in LEFT_OUT])
-    source = peer_build.sources(asked.sources)
-    program = peer_build.llama_server(source, asked.llama_server)
+    source = asked.sources or peer_build.sources()
+    program = asked.llama_server or peer_build.llama_server(source)
     packages = None if asked.no_python else peer_build.server_packages()
     model = asked.model.resolve() if asked.model else peer_build.model(source, asked.shape)
     limits = {"threads": asked.threads, "context": asked.context, "slots": asked.slots}

@@ -15,10 +15,9 @@ from model_host.grammar.gbnf.syntax import GrammarError
 from model_host.grammar.schema.converter import schema_to_grammar
 from model_host.prompts.renderer import ChatTemplateError
 from model_host.prompts.templates import BuiltPrompt, PromptBuilder
-from model_host.replies.markers import Markers, StopMatcher
+from model_host.replies.markers import CHANNEL_MARKERS, CHANNEL_THOUGHTS, THOUGHTS, Markers, StopMatcher
 from model_host.replies.reply import Reply
 from model_host.replies.reply_parser import ReplyParser
-from model_host.replies.thoughts import CHANNEL_MARKERS, CHANNEL_THOUGHTS, THOUGHTS
 from model_host.replies.tool_grammar import tool_grammar
 from model_host.wire.output import Ticket
 

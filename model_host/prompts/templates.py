@@ -32,7 +32,7 @@ from model_host.prompts.placeholders import (
 from model_host.prompts.renderer import ChatTemplateError, TemplateWorker
 from model_host.prompts.turns import Body, arrangements
 from model_host.protocol import Message, Tool, ToolCall
-from model_host.replies.thoughts import leading_thoughts, opened_thought
+from model_host.replies.markers import leading_thoughts, opened_thought
 from model_host.replies.tool_forms import LFM2_FORM, ToolForm, find_form
 
 _CACHED_SKELETONS = 256

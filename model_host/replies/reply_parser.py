@@ -14,8 +14,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from model_host.replies.argument_values import MalformedCallError
-from model_host.replies.markers import Markers, overlap
-from model_host.replies.thoughts import CHANNEL_THOUGHTS, CHANNELS, LABEL, THOUGHTS, Pair
+from model_host.replies.markers import CHANNEL_THOUGHTS, CHANNELS, LABEL, THOUGHTS, Markers, Pair, overlap
 from model_host.replies.tool_forms import ToolForm
 from model_host.replies.tool_readers import CallReader
 

@@ -1,8 +1,12 @@
-"""Fakes of a KV cache and a sampler."""
+"""Fakes of a KV cache and a sampler, and requests that are sampled by it."""
 
 from __future__ import annotations
 
 import random
+
+from model_host.batching.request import SequenceState
+from model_host.protocol import Lane
+from model_host.replies.reply import Reply
 
 
 class FakeMemory:
@@ -40,3 +44,16 @@ class CountingSampler:
 
     def close(self) -> None:
         """Nothing to free."""
+
+
+def generation(
+    name: str,
+    lane: Lane,
+    tokens: list[int],
+    *,
+    owner: str = "o",
+    arrived: float = 0.0,
+    answer: int = 5,
+    adapter: str = "",
+) -> SequenceState:
+    return SequenceState(name, lane, owner, tokens, 0, answer, CountingSampler(1), Reply(), arrived, adapter)

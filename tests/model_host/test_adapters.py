@@ -10,13 +10,11 @@ from typing import Any
 import gguf
 import pytest
 
-from model_host.batching.request import SequenceState
 from model_host.batching.scheduler import ADAPTER_SECONDS, BACKGROUND_TURN, Scheduler
 from model_host.batching.slots import SlotTable
-from model_host.replies.reply import Reply
 from tests.model_host.conftest import StartHost
 from tests.model_host.driver import ROOT, HostProcess
-from tests.model_host.fakes import CountingSampler, FakeMemory
+from tests.model_host.fakes import FakeMemory, generation
 
 sys.path.insert(0, str(ROOT / "models"))
 import random_lora
@@ -170,7 +168,7 @@ def running(*adapters: str, lanes: dict[str, Any] | None = None) -> Scheduler:
     for number, adapter in enumerate(adapters):
         lane = (lanes or {}).get(adapter, "interactive")
         prompt = [number, 1, 2]
-        made.add(SequenceState(adapter, lane, "o", prompt, 0, 9, CountingSampler(1), Reply(), 0.0, adapter))
+        made.add(generation(adapter, lane, prompt, answer=9, adapter=adapter))
     made.admit(0.0)
     for sequence in made.running:
         sequence.done, sequence.tokens = 3, [*sequence.tokens, 5]
@@ -190,7 +188,7 @@ def test_adapters_take_turns_of_the_same_length() -> None:
 def test_an_adapter_that_comes_while_another_one_runs_gets_the_next_step() -> None:
     scheduler = running("")
     scheduler.plan(64, 1.0)
-    late = SequenceState("late", "interactive", "o", [7, 8], 0, 9, CountingSampler(1), Reply(), 1.0, "owl")
+    late = generation("late", "interactive", [7, 8], arrived=1.0, answer=9, adapter="owl")
     scheduler.add(late)
     scheduler.admit(1.0)
     assert [feed.sequence for feed in scheduler.plan(64, 1.01)] == [late]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import get_args
 
 import msgspec
@@ -10,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from model_host import protocol
+from tests.model_host.conftest import StartHost
 
 GOOD = [
     protocol.Generate("a", messages=[protocol.Message("user", "hi")]),
@@ -141,3 +143,42 @@ def test_an_unreadable_line_is_refused_by_the_id_that_it_names(line: bytes, requ
 def test_an_event_that_is_no_text_is_refused() -> None:
     with pytest.raises(protocol.ProtocolError):
         protocol.decode_event(b'{"event":"delta","id":"a","text":"\xff","tokens":1}')
+
+
+ASKED = '"max_tokens":2,"messages":[{"role":"user","content":"x"}]'
+NESTS = {
+    "properties": ('{"type":"object","properties":{"a":', '{"type":"null"}', "}}"),
+    "items": ('{"type":"array","items":', '{"type":"null"}', "}"),
+    "anyOf": ('{"anyOf":[', '{"type":"null"}', "]}"),
+    "const": ('{"const":{"a":', "1", "}}"),
+    "data": ('{"a":', "1", "}"),
+    "list": ('{"a":[', "1", "]}"),
+}
+REQUESTS = {
+    "json_schema": '"op":"generate","max_tokens":2,"prompt":"x","json_schema":%s',
+    "tools": f'"op":"generate",{ASKED},"tool_choice":"required","tools":[{{"name":"f","parameters":%s}}]',
+    "strict tools": f'"op":"generate",{ASKED},"tools":[{{"name":"f","strict":true,"parameters":%s}}]',
+    "counted tools": f'"op":"count",{ASKED},"tools":[{{"name":"f","parameters":%s}}]',
+    "arguments": '"op":"generate","max_tokens":2,"messages":[{"role":"user","content":"x"},'
+    '{"role":"assistant","content":"","tool_calls":[{"id":"c","name":"f","arguments":%s}]},'
+    '{"role":"tool","tool_call_id":"c","content":"x"}]',
+    "content": '"op":"generate","max_tokens":2,"messages":[{"role":"user","content":%s}]',
+}
+
+
+@pytest.mark.parametrize("form", ["hermes", "gemma"])
+def test_deep_nesting(start_host: StartHost, tool_models: dict[str, Path], form: str) -> None:
+    host = start_host(model=tool_models[form])
+    ends = {}
+    for depth in (300, 700, 1000, 50_000):
+        for name, (begin, middle, end) in NESTS.items():
+            nested = begin * depth + middle + end * depth
+            for what, request in REQUESTS.items():
+                request_id = f"{depth}-{name}-{what.replace(' ', '-')}"
+                host.raw(f'{{"id":"{request_id}",{request % nested}}}\n'.encode())
+                ends[request_id] = host.end(request_id)
+    assert not [end for end in ends.values() if end.get("code") == "internal"]
+    # Where the whole nesting would have to be printed, it is refused, not truncated.
+    deep = [end for name, end in ends.items() if name.endswith(("-tools", "-arguments"))]
+    assert {end.get("code") for end in deep} <= {"bad_template", "bad_grammar", "bad_request"}
+    assert host.stop() == 0

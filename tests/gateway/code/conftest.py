@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from gateway.cli.common.database import opened_database
+from gateway.code import queries
 from gateway.code.index import Indexed, ProjectIndexer
 from gateway.code.meaning import Nearness
 from gateway.code.pages import project_pages
@@ -40,6 +41,14 @@ class Indexable:
     def row(self) -> CodeProject:
         return self.database.read_sync(lambda c: project_of(c, self.id))
 
+    def callers(self, name: str) -> tuple[list[str], list[str], list[str]]:
+        """Callers of a definition: confirmed, possible, and those of calls that are not resolved."""
+        found = self.database.read_sync(lambda c: queries.callers(c, self.id, name))
+        confirmed, possible, unresolved = (
+            [use.caller for use in group] for group in (found.confirmed, found.possible, found.unresolved)
+        )
+        return confirmed, possible, unresolved
+
     def edges(self, kind: str = "call") -> set[tuple[str, str, str]]:
         """Caller, target and origin of each edge."""
         rows = self.database.read_sync(
@@ -53,6 +62,9 @@ class Indexable:
         return {(str(a), str(b), str(c)) for a, b, c in rows}
 
 
+Make = Callable[[dict[str, str | bytes]], Indexable]
+
+
 @pytest.fixture
 def database(tmp_path: Path) -> Iterator[Database]:
     with opened_database(tmp_path / "data" / "hearth.db") as made:
@@ -60,7 +72,7 @@ def database(tmp_path: Path) -> Iterator[Database]:
 
 
 @pytest.fixture
-def project(database: Database, tmp_path: Path) -> Callable[[dict[str, str | bytes]], Indexable]:
+def project(database: Database, tmp_path: Path) -> Make:
     def make(files: dict[str, str | bytes], name: str = "shop") -> Indexable:
         root = tmp_path / name
         root.mkdir()
@@ -73,9 +85,7 @@ def project(database: Database, tmp_path: Path) -> Callable[[dict[str, str | byt
 
 
 @pytest.fixture
-def ask(
-    request: pytest.FixtureRequest, project: Callable[[dict[str, str | bytes]], Indexable], database: Database
-) -> Ask:
+def ask(request: pytest.FixtureRequest, project: Make, database: Database) -> Ask:
     """Questions about the project of the test module's ``FILES``, answered without a model."""
     made = project(request.module.FILES)
 

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -20,9 +19,7 @@ from gateway.code.source import lines_of
 from gateway.store.code import graph
 from gateway.store.code.projects import add_project, list_projects, project_of, remove_project
 from gateway.store.db import Database
-from tests.gateway.code.conftest import Indexable
-
-Make = Callable[[dict[str, str | bytes]], Indexable]
+from tests.gateway.code.conftest import Indexable, Make
 
 
 def test_an_unchanged_project_writes_nothing(project: Make) -> None:

@@ -16,10 +16,8 @@ import pytest
 from gateway.base.errors import HearthError
 from gateway.code.processes import in_processes, processes_for
 from gateway.store.db import Database
-from tests.gateway.code.conftest import Indexable
+from tests.gateway.code.conftest import Indexable, Make
 from tests.waiting import eventually
-
-Make = Callable[[dict[str, str | bytes]], Indexable]
 
 FILES = {
     f"m{i}.py": f"import m{(i + 1) % 210} as other\ndef f{i}(then):\n    then()\ndef g{i}(): ...\n"

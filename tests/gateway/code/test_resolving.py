@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
 from gateway.base.errors import NotFoundError
 from gateway.code import queries
-from tests.gateway.code.conftest import Indexable
-
-Make = Callable[[dict[str, str | bytes]], Indexable]
+from tests.gateway.code.conftest import Make
 
 AUTH = """
 class Base:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -12,10 +12,9 @@ from gateway.base.supervised import Supervision
 from gateway.code import watch
 from gateway.code.watch import ProjectWatcher, _explained, touch_registry
 from gateway.store.code.projects import CodeProject, list_projects, remove_project
-from tests.gateway.code.conftest import Indexable
+from tests.gateway.code.conftest import Indexable, Make
 from tests.waiting import until
 
-Make = Callable[[dict[str, str | bytes]], Indexable]
 FIRST = {"a.py": "def f(): ...\n", "b.py": "from a import f\nf()\n"}
 
 

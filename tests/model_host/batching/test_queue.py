@@ -10,15 +10,12 @@ from hypothesis import strategies as st
 
 from model_host.batching.estimate import waits
 from model_host.batching.request import SequenceState
-from model_host.replies.reply import Reply
 from tests.model_host.conftest import StartHost
-from tests.model_host.fakes import CountingSampler
+from tests.model_host.fakes import generation
 
 
 def sequence(prompt: int, answer: int) -> SequenceState:
-    return SequenceState(
-        "x", "interactive", "o", [1] * prompt, 0, answer, CountingSampler(1), Reply(), arrived=0.0
-    )
+    return generation("x", "interactive", [1] * prompt, answer=answer)
 
 
 SIZES = st.lists(st.tuples(st.integers(1, 500), st.integers(1, 500)), max_size=8)

@@ -9,28 +9,11 @@ from hypothesis import strategies as st
 from model_host.batching.request import SequenceState, aged_lane
 from model_host.batching.scheduler import Scheduler
 from model_host.batching.slots import SlotTable
-from model_host.replies.reply import Reply
-from tests.model_host.fakes import CountingSampler, FakeMemory
+from tests.model_host.fakes import CountingSampler, FakeMemory, generation
 
 Request = tuple[
     int, str, int, int, int, int
 ]  # arrival step, lane, owner, prompt and answer length, what it is about
-
-
-def generation(
-    name: str, lane: str, tokens: list[int], *, owner: str = "o", arrived: float = 0.0, answer: int = 5
-) -> SequenceState:
-    return SequenceState(
-        id=name,
-        lane=lane,  # type: ignore[arg-type]
-        owner=owner,
-        tokens=tokens,
-        shared=0,
-        max_tokens=answer,
-        sampler=CountingSampler(1),
-        reply=Reply(),
-        arrived=arrived,
-    )
 
 
 def simulate(requests: list[Request], *, cells: int, parallel: int, budget: int) -> dict[str, list[int]]:

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from model_host.batching.batches import batches
 from model_host.batching.pace import ALONE_SECONDS, SMALLEST, STREAMING_SECONDS, Pace
-from model_host.batching.request import SequenceState
 from model_host.batching.scheduler import BACKGROUND_SHARE, BACKGROUND_TURN, OLDEST_TURN, Scheduler
 from model_host.batching.slots import SlotTable
 from model_host.batching.tiles import TILE_ROWS
-from model_host.replies.reply import Reply
 from tests.model_host.conftest import StartHost
-from tests.model_host.fakes import CountingSampler, FakeMemory
+from tests.model_host.fakes import FakeMemory, generation
 
 
 def scheduler_with(*requests: tuple[str, str, int], decoding: tuple[str, ...] = ()) -> Scheduler:
@@ -24,12 +20,7 @@ def scheduler_with(*requests: tuple[str, str, int], decoding: tuple[str, ...] = 
     made = Scheduler(SlotTable(16, 10_000, FakeMemory()), parallel=8, max_waiting=9, sequence_limit=5000)
     for number, (name, lane, prompt) in enumerate(requests):
         tokens = [number * 1000 + i for i in range(prompt)]
-        lanes: Any = lane
-        made.add(
-            SequenceState(
-                name, lanes, name, tokens, 0, 100, CountingSampler(1), Reply(), arrived=float(number)
-            )
-        )
+        made.add(generation(name, lane, tokens, owner=name, arrived=number, answer=100))  # type: ignore[arg-type]
     made.admit(10.0)
     assert len(made.running) == len(requests)
     for sequence in made.running:
@@ -114,10 +105,7 @@ def test_retrieval_reads_after_interactive() -> None:
 def test_nobody_waits_for_a_prefix_that_rests() -> None:
     scheduler = Scheduler(SlotTable(16, 10_000, FakeMemory()), parallel=8, max_waiting=9, sequence_limit=5000)
     for name, lane in (("summary", "background"), ("chat", "interactive")):
-        lanes: Any = lane
-        scheduler.add(
-            SequenceState(name, lanes, "o", list(range(500)), 0, 9, CountingSampler(1), Reply(), arrived=0.0)
-        )
+        scheduler.add(generation(name, lane, list(range(500))))  # type: ignore[arg-type]
         scheduler.admit(0.0)
     assert [s.id for s in scheduler.running] == ["summary", "chat"]
 

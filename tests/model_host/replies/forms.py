@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from model_host.replies.markers import Markers
-from model_host.replies.thoughts import THOUGHTS
+from model_host.replies.markers import THOUGHTS, Markers
 from model_host.replies.tool_forms import ToolForm
 
 GEMMA = ToolForm("gemma", "<|tool_call>", "<tool_call|>", quote='<|"|>')

@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 
 from model_host.protocol import Tool
 from model_host.replies.argument_values import MalformedCallError
-from model_host.replies.markers import Markers
+from model_host.replies.markers import CHANNEL_MARKERS, Markers
 from model_host.replies.reply_parser import CallPiece, Content, ReplyParser
-from model_host.replies.thoughts import CHANNEL_MARKERS
 from model_host.replies.tool_forms import ToolForm, find_form
 from model_host.replies.tool_grammar import tool_grammar
 from tests.model_host.grammar.gbnf.sentences import takes
