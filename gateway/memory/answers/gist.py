@@ -8,17 +8,17 @@ from __future__ import annotations
 import re
 from collections import Counter
 
+from gateway.base.calendar import NUMBERS
 from gateway.base.patterns import any_case
 from gateway.memory.learning.entailment import content
 from gateway.memory.learning.plain import FILLERS
 
 GIST = "In its own words:"
-_NUMBERS = ("one", "two", "three", "four", "five")
 _ASKS = any_case(
     rf"\W*(?:(?:{FILLERS}|(?:can|could|would|will) you|i need you to)\W+)*(?:summari[sz]e|sum up|tl;?dr|"
     r"(?:give|write|make)(?: me)? an? (?:(?:short|brief|quick|one[- ]sentence) )*summary of|what is the gist of)"
     r"(?: (?:this|these|the|following|for me|it|below|text|email|mail|message|paragraph|article|note|briefly|please|"
-    rf"shortly|in (?:just |only )?(?P<number>\d|{'|'.join(_NUMBERS)}|a) sentences?))*\s*[:\n]\s*(?P<text>.+)",
+    rf"shortly|in (?:just |only )?(?P<number>\d|{'|'.join(NUMBERS[1:6])}|a) sentences?))*\s*[:\n]\s*(?P<text>.+)",
     re.S,
 )
 # Not behind "Mr." and "J."
@@ -36,15 +36,7 @@ def gist_answer(asked: str) -> str:
     if found is None or len(said) < 2:
         return ""
     named = (found["number"] or "").casefold()
-    wanted = (
-        int(named)
-        if named.isdigit()
-        else _NUMBERS.index(named) + 1
-        if named in _NUMBERS
-        else 1
-        if named
-        else 0
-    )
+    wanted = NUMBERS.index(named) if named in NUMBERS else int(named.replace("a", "1") or 0)
     most = wanted or -(-len(said) // _PART)
     weights = Counter(stem for each in said for stem in content(each))
     ranked = sorted(range(1, len(said)), key=lambda at: -sum(weights[stem] - 1 for stem in content(said[at])))

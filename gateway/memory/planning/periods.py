@@ -8,10 +8,10 @@ from datetime import date, timedelta
 
 from msgspec import Struct
 
+from gateway.base.calendar import MONTH, MONTHS, month_number
 from gateway.base.patterns import any_case
 
-_MONTHS = "january february march april may june july august september october november december".split()  # noqa: SIM905
-_NAMES = "|".join(_MONTHS)
+_NAMES = "|".join(MONTHS)
 _MONTH = any_case(
     # "May" and "march" are words, too: a preposition or a year must stand beside them.
     rf"\b(?:in|of|since|during|from|until|last|back in)\s+(?P<after>{_NAMES})\b(?:,?\s+(?P<year>\d{{4}}))?"
@@ -37,7 +37,7 @@ def mentioned_period(text: str, today: date) -> Period | None:
     found = _MONTH.search(text)
     if found is not None:
         named = (found["after"] or found["before"] or "").lower()
-        month = _MONTHS.index(named) + 1 if named else int(found["number"] or found["part"])
+        month = month_number(named) if named else int(found["number"] or found["part"])
         given = found["year"] or found["of"] or found["nam"] or found["iso"]
         return _past(int(given) if given else today.year - (month >= today.month), month, today)
     if _LAST_MONTH.search(text):
@@ -67,10 +67,9 @@ class Days(Struct, frozen=True):
 
 
 _TOLD_AFTER = 3  # days; what happened on a day is often told a little later
-_SHORT_NAMES = "|".join(f"{month}|{month[:3]}" for month in _MONTHS) + "|sept"
 _DAY = any_case(
-    rf"\b(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?: of)? (?P<month>{_SHORT_NAMES})\b(?:,? (?P<year>\d{{4}}))?"
-    rf"|\b(?P<name>{_SHORT_NAMES})\.? (?P<on>\d{{1,2}})(?:st|nd|rd|th)?\b(?:,? (?P<of>\d{{4}}))?"
+    rf"\b(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?: of)? (?P<month>{MONTH})\b(?:,? (?P<year>\d{{4}}))?"
+    rf"|\b(?P<name>{MONTH})\.? (?P<on>\d{{1,2}})(?:st|nd|rd|th)?\b(?:,? (?P<of>\d{{4}}))?"
     r"|\b(?P<iso>\d{4})-(?P<part>0[1-9]|1[0-2])-(?P<last>0[1-9]|[12]\d|3[01])\b"
     r"|\b(?P<ngay>\d{1,2})(?:/| tháng )(?P<thang>1[0-2]|0?[1-9])\b(?:(?:/| năm )(?P<nam>\d{4}))?"
 )
@@ -85,8 +84,7 @@ def mentioned_days(text: str, today: date) -> Days | None:
             return None
         return Days(period.first, period.end, _words(named[0]))
     name = (found["month"] or found["name"] or "").lower()
-    month = next((n for n, each in enumerate(_MONTHS, 1) if name and each.startswith(name)), 0)
-    month = month or int(found["part"] or found["thang"])
+    month = month_number(name) if name else int(found["part"] or found["thang"])
     day = int(found["day"] or found["on"] or found["last"] or found["ngay"])
     given = found["year"] or found["of"] or found["iso"] or found["nam"]
     for year in [int(given)] if given else [today.year, today.year - 1]:

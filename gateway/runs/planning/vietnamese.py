@@ -6,13 +6,13 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator
 
+from gateway.base.calendar import DAYS_VI, NUMBERS_VI
 from gateway.base.patterns import any_case
 
-_ONES = ("", "một", "hai", "ba", "bốn", "năm", "sáu", "bảy", "tám", "chín")
+_ONES = ("", *NUMBERS_VI[1:10])
 _ONES_OF_TENS = {"một": ("một", "mốt"), "bốn": ("bốn", "tư"), "năm": ("năm", "lăm", "nhăm")}
 _PARTS = ("sáng", "trưa", "chiều", "tối", "đêm")
 PART_VI = f"(?:{'|'.join(_PARTS)})"
-DAYS_VI = ("thứ hai", "thứ ba", "thứ tư", "thứ năm", "thứ sáu", "thứ bảy", "chủ nhật")
 _DAY = rf"(?:mai|nay|mốt|{'|'.join(DAYS_VI)})"
 
 
@@ -32,49 +32,23 @@ _WORD = rf"(?:{'|'.join(sorted(_NUMBERS, key=len, reverse=True))})"
 _NUMBER = rf"(?:\d{{1,2}}|{_WORD})"
 
 
-def _phrases() -> Iterator[str]:
-    """Phrases that are understood without marks, too."""
-    for day in ("mai", "nay", "mốt", *DAYS_VI):
-        yield from (f"{part} {day}" for part in _PARTS)
-    for weekday in DAYS_VI:
-        yield from (
-            weekday,
-            *(f"{weekday} {which}" for which in ("này", "tới", "tuần này", "tuần tới", "tuần sau")),
-        )
-    yield from (
-        "ngày mai",
-        "ngày mốt",
-        "ngày kia",
-        "hôm nay",
-        "bữa nay",
-        "bữa ni",
-        "đầu giờ chiều",
-        "cuối ngày",
-    )
-    yield from (
-        "báo thức",
-        "hẹn giờ",
-        "bấm giờ",
-        "đếm ngược",
-        "đặt báo thức",
-        "cài báo thức",
-        "cài chuông",
-        "đặt chuông",
-    )
-    yield from ("đặt lời nhắc", "tạo lời nhắc", "nhớ việc", "nhớ nhắc", "nhớ báo", "nhắc nhở")
-    for me in ("tôi", "mình", "tui", "em", "anh", "chị"):
-        yield from (f"đánh thức {me}", f"đánh thức {me} dậy", f"gọi {me} dậy", f"kêu {me} dậy", f"nhắc {me}")
-    yield from (
-        "nhắc tớ",
-        "nhớ nhắc tớ",
-        "nhớ báo tớ",
-        "hẹn giờ tới",
-        "hẹn giờ đến",
-        "giùm tui",
-        "giùm tôi",
-        "dùm",
-        "hộ tôi",
-    )
+_ME = ("tôi", "mình", "tui", "em", "anh", "chị")
+# Phrases that are understood without marks, too.
+_PHRASES = (
+    *(f"{part} {day}" for part in _PARTS for day in ("mai", "nay", "mốt", *DAYS_VI)),
+    *(
+        f"{day}{which}"
+        for day in DAYS_VI
+        for which in ("", " này", " tới", " tuần này", " tuần tới", " tuần sau")
+    ),
+    *(f"{call} {me}" for call in ("đánh thức", "nhắc") for me in _ME),
+    *(f"{call} {me} dậy" for call in ("đánh thức", "gọi", "kêu") for me in _ME),
+    *(  # noqa: SIM905 - a list of quoted words is harder to read
+        "ngày mai|ngày mốt|ngày kia|hôm nay|bữa nay|bữa ni|đầu giờ chiều|cuối ngày|báo thức|hẹn giờ|bấm giờ|đếm ngược|"
+        "đặt báo thức|cài báo thức|cài chuông|đặt chuông|đặt lời nhắc|tạo lời nhắc|nhớ việc|nhớ nhắc|nhớ báo|nhắc nhở|"
+        "nhắc tớ|nhớ nhắc tớ|nhớ báo tớ|hẹn giờ tới|hẹn giờ đến|giùm tui|giùm tôi|dùm|hộ tôi"
+    ).split("|"),
+)
 
 
 def _unmarked(text: str) -> str:
@@ -82,7 +56,7 @@ def _unmarked(text: str) -> str:
     return "".join(each for each in plain if not unicodedata.combining(each))
 
 
-_MARKED = {_unmarked(phrase): phrase for phrase in _phrases()}
+_MARKED = {_unmarked(phrase): phrase for phrase in _PHRASES}
 _UNMARKED = any_case(rf"\b(?:{'|'.join(sorted(_MARKED, key=len, reverse=True))})\b")
 _UNITS = {_unmarked(word): word for word in ("giờ", "phút", "tiếng", "nữa", *_PARTS)}
 # "8 gio toi di hoc" may be "8 giờ tôi đi học".

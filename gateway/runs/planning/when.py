@@ -6,16 +6,13 @@ import contextlib
 import re
 from datetime import date, datetime, timedelta
 
+from gateway.base.calendar import DAYS, DAYS_VI, MONTH, MONTHS, NUMBERS, NUMBERS_VI, month_number
 from gateway.base.errors import InvalidRequestError
 from gateway.base.patterns import any_case
-from gateway.runs.planning.vietnamese import DAYS_VI, PART_VI, in_plain_words
+from gateway.runs.planning.vietnamese import PART_VI, in_plain_words
 
-_NUMBER_WORDS = (
-    "a an one một", "two hai", "three ba", "four bốn", "five năm", "six sáu", "seven bảy", "eight tám", "nine chín",
-    "ten mười",
-)  # fmt: skip
-_NUMBERS = {word: number for number, words in enumerate(_NUMBER_WORDS, 1) for word in words.split()}
-_NUMBERS |= {"eleven": 11, "twelve": 12, "fifteen": 15, "sixteen": 16, "eighteen": 18}
+_NUMBERS = {word: number for words in (NUMBERS, NUMBERS_VI) for number, word in enumerate(words) if number}
+_NUMBERS |= {"a": 1, "an": 1}
 _TENS_WORDS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
 _TENS = {word: 10 * number for number, word in enumerate(_TENS_WORDS, 2)}
 _UNITS = {
@@ -30,17 +27,12 @@ _UNITS = {
     for word in words.split()
 }
 _HOURS_OF_CLOCK = ("h", "giờ", "gio")
-_DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _TOMORROW = r"(?:tomorrow|tommorow|tomorow|tomorro|tmrw|tmr|tmw)\b"
-SPOKEN = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+SPOKEN = NUMBERS[1:13]  # the hours
 _SPOKEN_MINUTES = {"forty five": 45, "forty-five": 45, "fifteen": 15, "twenty": 20, "thirty": 30, "forty": 40}
 # May follow an hour without a colon, as in "monday 930".
 _END = r"$|[,.;]|(?:a\.?m|p\.?m|in the|on|to|for|and)\b|today|tomorrow"
-_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_MONTH = (
-    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|"
-    r"nov(?:ember)?|dec(?:ember)?)\b"
-)
+_MONTH = rf"{MONTH}\b"
 _NTH = r"\d{1,2}(?:st|nd|rd|th)?\b"
 _DATE = rf"(?:the\s+)?{_NTH}\s+(?:of\s+)?{_MONTH}|{_MONTH}\s+(?:the\s+)?{_NTH}|ngày\s+\d{{1,2}}\s+tháng\s+\d{{1,2}}"
 _ONES = "|".join(sorted(_NUMBERS, key=len, reverse=True))
@@ -50,7 +42,7 @@ _GAP = r"(?:(?<=\d)\s*|[\s-]+)"  # "5m", but "am" is not "a m"
 SPAN = rf"(?:half an hour|{_COUNT}{_GAP}{_UNIT})"
 _DAY = (
     rf"(?:on\s+|vào\s+)?(?:today|(?:the\s+)?day\s+after\s+{_TOMORROW}|{_TOMORROW}|tonight|(?:next\s+|this\s+)?(?:"
-    + "|".join(_DAYS)
+    + "|".join(DAYS)
     + r")|(?:(?:on|next|this)\s+)(?:mon|tues?|wed|thu(?:rs?)?|fri|sat|sun)\b|"
     rf"(?:{PART_VI}\s+)?(?:{'|'.join(DAYS_VI)})(?:\s+(?:tuần\s+)?(?:này|sau|tới))?|{_DATE}|the\s+\d{{1,2}}(?:st|nd|rd|th)\b|"
     rf"\d{{4}}-\d{{2}}-\d{{2}}|(?:(?:ngày|{PART_VI})\s+)?mai\b|(?:{PART_VI}|hôm) nay|"
@@ -190,7 +182,7 @@ def _on(day: str, found: datetime, now: datetime) -> datetime:
         return found + timedelta(days=ahead or (0 if found >= now else 7))
     if (month := re.search(_MONTH, day)) or "tháng" in day:
         numbers = [int(each) for each in re.findall(r"\d{1,2}", day)]
-        of_year = _MONTHS.index(month[0][:3]) + 1 if month else numbers[1]
+        of_year = month_number(month[0]) if month else numbers[1]
         dated = found.replace(month=of_year, day=numbers[0])
         return dated if dated >= now else dated.replace(year=now.year + 1)
     if nth := re.fullmatch(r"(?:on )?the (\d{1,2})\w\w", day):
@@ -202,7 +194,7 @@ def _on(day: str, found: datetime, now: datetime) -> datetime:
 
 
 def _day_number(name: str) -> int | None:
-    return next((number for number, day in enumerate(_DAYS) if day.startswith(name)), None)
+    return next((number for number, day in enumerate(DAYS) if day.startswith(name)), None)
 
 
 def _next_nth(number: int, found: datetime, now: datetime) -> datetime:
@@ -265,7 +257,7 @@ def day_meant(text: str, now: datetime) -> date | None:
         month, day = (int(number) for number in numbers.groups())
         if max(month, day) <= 12 and month != day:
             return None  # either may be the month
-        written = f"{_MONTHS[month - 1]} {day}" if month <= 12 else f"{_MONTHS[day - 1]} {month}"
+        written = f"{MONTHS[month - 1]} {day}" if month <= 12 else f"{MONTHS[day - 1]} {month}"
     of_week = re.fullmatch(r"next week on (\w+day)|(\w+day) of next week", written)
     if of_week and (weekday := _day_number(of_week[1] or of_week[2])) is not None:
         return now.date() + timedelta(days=7 - now.weekday() + weekday)

@@ -7,7 +7,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from gateway.runs.planning.vietnamese import DAYS_VI
+from gateway.base.calendar import DAYS_VI
 
 Said = Literal[
     "on_list", "on_list_already", "not_put", "off_list", "done", "not_on_list", "several", "nothing_there", "is_there",

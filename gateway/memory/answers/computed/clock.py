@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta
 
+from gateway.base.calendar import DAYS_VI, NUMBERS
 from gateway.base.patterns import any_case
 from gateway.memory.learning.plain import FILLERS
 from gateway.memory.learning.wordings import SUBJECT_VI
@@ -12,8 +13,6 @@ from gateway.memory.learning.wordings import SUBJECT_VI
 _LONGEST = 100
 _OPENINGS = ("It is ", "That is ", "Bây giờ là ", "Ngày mai là ")
 _SOME_DAY = datetime(2000, 1, 1, tzinfo=UTC)
-_NUMBERS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
-_DAYS_VI = ("thứ hai", "thứ ba", "thứ tư", "thứ năm", "thứ sáu", "thứ bảy", "chủ nhật")
 # The question without these words is what is asked for.
 _ASKING = any_case(
     rf"\b(?:{FILLERS}|what(?:['’]?s)?|which|is|it|be|will|would|could|can|you|u|tell|give|show|share|let|know|me|do|have|"
@@ -29,7 +28,7 @@ _DAY = any_case(r"\b(?:it|today|todays|current|the (?:date|day|month|year)|the c
 _DATE = any_case(r"\W*(?:(?:date|day|month|year|week)\W*)+")
 _AWAY = any_case(
     rf"\b(?:(?P<tomorrow>tomorrow(?:['’]?s)?)|(?P<yesterday>yesterday(?:['’]?s)?)|"
-    rf"(?:in )?(?P<days>\d{{1,4}}|{'|'.join(_NUMBERS)}) days?(?: from (?:now|today))?)\b"
+    rf"(?:in )?(?P<days>\d{{1,4}}|{'|'.join(NUMBERS[1:])}) days?(?: from (?:now|today))?)\b"
 )
 _NOW_VI = r"(?:bây giờ|hiện tại|hiện giờ|hôm nay|giờ)"
 _ASKS_VI = any_case(
@@ -46,7 +45,7 @@ def clock_answer(asked: str, now: datetime) -> str:
         return ""
     if (found := _ASKS_VI.fullmatch(asked)) is not None:
         day = now + timedelta(days=1) if found["tomorrow"] else now
-        written = f"{_DAYS_VI[day.weekday()]}, ngày {day.day} tháng {day.month} năm {day.year}"
+        written = f"{DAYS_VI[day.weekday()]}, ngày {day.day} tháng {day.month} năm {day.year}"
         return f"Ngày mai là {written}." if found["tomorrow"] else f"Bây giờ là {now:%H:%M}, {written}."
     if _BEGINS.match(asked) is None:
         return ""
@@ -77,4 +76,4 @@ def _days(away: re.Match[str]) -> int:
     if away["days"] is None:
         return 1 if away["tomorrow"] else -1
     name = away["days"].casefold()
-    return int(name) if name.isdigit() else _NUMBERS.index(name) + 1
+    return int(name) if name.isdigit() else NUMBERS.index(name)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from datetime import date, timedelta
 
+from gateway.base.calendar import DAYS, MONTH, month_number
 from gateway.base.patterns import any_case
 from gateway.memory.learning.entailment import content
 from gateway.memory.learning.plain import FILLERS
@@ -13,8 +14,6 @@ from gateway.memory.learning.plain import FILLERS
 _LONGEST = 100  # characters
 _LONGEST_MESSAGE = 2_000  # characters of an earlier message that are searched
 _A_WEEK = 7
-_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 # With a day every year, by month and day.
 _FEASTS = {
     "christmas": (12, 25),
@@ -32,14 +31,10 @@ _FEASTS = {
     "valentine's day": (2, 14),
     "valentines day": (2, 14),
 }
-_MONTH = (
-    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|"
-    r"nov(?:ember)?|dec(?:ember)?)"
-)
 _WHEN = (
     rf"(?:(?P<feast>{'|'.join(sorted(_FEASTS, key=len, reverse=True))})|(?P<end>(?:the )?end of (?:the|this) "
-    rf"(?P<span>month|year))|(?:next |this )?(?P<weekday>{'|'.join(_DAYS)})|(?P<iso>\d{{4}}-\d\d-\d\d)|"
-    rf"(?:the )?(?:(?P<d1>\d{{1,2}})(?:st|nd|rd|th)? (?:of )?(?P<m1>{_MONTH})|(?P<m2>{_MONTH}) (?:the )?"
+    rf"(?P<span>month|year))|(?:next |this )?(?P<weekday>{'|'.join(DAYS)})|(?P<iso>\d{{4}}-\d\d-\d\d)|"
+    rf"(?:the )?(?:(?P<d1>\d{{1,2}})(?:st|nd|rd|th)? (?:of )?(?P<m1>{MONTH})|(?P<m2>{MONTH}) (?:the )?"
     r"(?P<d2>\d{1,2})(?:st|nd|rd|th)?)(?:,? (?P<year>\d{4}))?)"
 )
 _LEAD = rf"(?:(?:{FILLERS}|do you know|(?:can|could) you tell me|tell me)\b,? ?)*"
@@ -55,7 +50,7 @@ _ON = re.compile(
     rf"{_LEAD}(?:what|which) (?:day(?: of the week)?|weekday) (?:is|will|does|did|(?P<was>was)) "
     rf"(?:it (?:be )?on )?{_WHEN}(?: (?:be|fall on|fall|be on|on))*"
 )
-_DATED = rf"(?:{'|'.join(_DAYS)}) \d{{1,2}} \w+ \d{{4}}"
+_DATED = rf"(?:{'|'.join(DAYS)}) \d{{1,2}} \w+ \d{{4}}"
 _FORM = any_case(rf"{_DATED} is in \d[^\n]*\.|That is {_DATED}\.|That is today\.")
 
 
@@ -118,17 +113,14 @@ def _day(found: re.Match[str], today: date, *, before: bool = False) -> date | N
         if found["span"] == "month":
             return (today.replace(day=1) + timedelta(days=31)).replace(day=1) - timedelta(days=1)
         if found["weekday"]:
-            ahead = (_DAYS.index(found["weekday"]) - today.weekday() - 1) % 7 + 1
+            ahead = (DAYS.index(found["weekday"]) - today.weekday() - 1) % 7 + 1
             return today + timedelta(days=ahead - (7 if before else 0))
         if found["feast"]:
             month, of_month = _FEASTS[found["feast"]]
         elif found["span"]:
             month, of_month = 12, 31
         else:
-            month, of_month = (
-                _MONTHS.index((found["m1"] or found["m2"])[:3]) + 1,
-                int(found["d1"] or found["d2"]),
-            )
+            month, of_month = month_number(found["m1"] or found["m2"]), int(found["d1"] or found["d2"])
         if found["year"]:
             return date(int(found["year"]), month, of_month)
         days = [date(today.year + years, month, of_month) for years in (-1, 0, 1)]

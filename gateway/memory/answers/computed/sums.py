@@ -14,6 +14,7 @@ from fractions import Fraction
 
 from msgspec import Struct
 
+from gateway.base.calendar import NUMBERS
 from gateway.base.patterns import any_case
 from gateway.memory.answers.computed.units import InUnits, conversion, equals
 from gateway.memory.learning.plain import FILLERS
@@ -21,25 +22,10 @@ from gateway.memory.learning.plain import FILLERS
 _LONGEST = 120  # characters
 _MOST_POWER = 64
 _MOST_DIGITS = 30
-_WORDS = (
-    *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"),
-    *(
-        "eleven",
-        "twelve",
-        "thirteen",
-        "fourteen",
-        "fifteen",
-        "sixteen",
-        "seventeen",
-        "eighteen",
-        "nineteen",
-        "twenty",
-    ),
-)
 _EACH = r"(\d+) [a-z-]+(?: [a-z-]+){0,3} (\d+(?:\.\d+)?)(?: pounds)? (?:each|apiece|a piece)"
 # "What's seven times eight?" as "7 * 8".
 _WRITTEN: tuple[tuple[re.Pattern[str], str], ...] = (
-    *((re.compile(rf"\b{word}\b(?![-.])"), str(number)) for number, word in enumerate(_WORDS)),
+    *((re.compile(rf"\b{word}\b(?![-.])"), str(number)) for number, word in enumerate(NUMBERS)),
     *(
         (re.compile(pattern), written)
         for pattern, written in (
