@@ -43,7 +43,7 @@ def without_recited(messages: Sequence[StoredMessage], told: Callable[[str], boo
         if asked.role != "user" or reply.role != "assistant":
             continue
         recites = reply.text.startswith(ANSWERS) and (own_question(asked.text) or sought(asked.text))
-        computed = was_computed(asked.text, reply.text)
+        computed = was_computed(reply.text)
         noticed = reply.text in _NOTICES or reply.text.startswith(GIST)
         if recites or computed or told(reply.text) or noticed:
             recited |= {asked.seq, reply.seq}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from gateway.base.calendar import DAYS_VI, NUMBERS
 from gateway.base.patterns import any_case
@@ -11,8 +11,6 @@ from gateway.memory.learning.plain import FILLERS
 from gateway.memory.learning.wordings import SUBJECT_VI
 
 _LONGEST = 100
-_OPENINGS = ("It is ", "That is ", "Bây giờ là ", "Ngày mai là ")
-_SOME_DAY = datetime(2000, 1, 1, tzinfo=UTC)
 # The question without these words is what is asked for.
 _ASKING = any_case(
     rf"\b(?:{FILLERS}|what(?:['’]?s)?|which|is|it|be|will|would|could|can|you|u|tell|give|show|share|let|know|me|do|have|"
@@ -61,11 +59,6 @@ def clock_answer(asked: str, now: datetime) -> str:
         return _now(now)
     day = now + timedelta(days=_days(away))
     return f"That is {day:%A} {day.day} {day:%B} {day.year}."
-
-
-def told_the_time(asked: str, reply: str) -> bool:
-    """Whether a reply is :func:`clock_answer`'s."""
-    return reply.startswith(_OPENINGS) and bool(clock_answer(asked, _SOME_DAY))
 
 
 def _now(now: datetime) -> str:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from datetime import date, timedelta
 
 from gateway.base.calendar import DAYS, MONTH, month_number
-from gateway.base.patterns import any_case
 from gateway.memory.learning.entailment import content
 from gateway.memory.learning.plain import FILLERS
 
@@ -50,8 +49,6 @@ _ON = re.compile(
     rf"{_LEAD}(?:what|which) (?:day(?: of the week)?|weekday) (?:is|will|does|did|(?P<was>was)) "
     rf"(?:it (?:be )?on )?{_WHEN}(?: (?:be|fall on|fall|be on|on))*"
 )
-_DATED = rf"(?:{'|'.join(DAYS)}) \d{{1,2}} \w+ \d{{4}}"
-_FORM = any_case(rf"{_DATED} is in \d[^\n]*\.|That is {_DATED}\.|That is today\.")
 
 
 def days_answer(asked: str, before: Sequence[str], today: date) -> str:
@@ -98,11 +95,6 @@ def _told(what: str, before: Sequence[str], today: date) -> date | None:
                 # A weekday counts from the day of the message.
                 return _day(days[0], today) if len(days) == 1 and not days[0]["weekday"] else None
     return None
-
-
-def is_days(reply: str) -> bool:
-    """Whether a reply has the form of those of :func:`days_answer`."""
-    return _FORM.fullmatch(reply) is not None
 
 
 def _day(found: re.Match[str], today: date, *, before: bool = False) -> date | None:

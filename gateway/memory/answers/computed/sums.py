@@ -112,7 +112,7 @@ _OPERATIONS: dict[type, Callable[[Fraction, Fraction], Fraction]] = {
     ast.Div: operator.truediv,
 }
 _SHOWN = {"%*": "% of ", "*": " × ", "/": " ÷ ", "-": " − ", "+": " + "}
-_NO_DIVISION = "Nothing can be divided by zero."
+NO_DIVISION = "Nothing can be divided by zero."
 # "Which is bigger, 3/4 or 2/3?"
 _COMPARES = re.compile(
     r"\W*(?:(?:what|which)(?: (?:number|one|fraction))?(?:'?s| is) (?P<how>bigger|larger|greater|more|smaller|less)"
@@ -120,9 +120,6 @@ _COMPARES = re.compile(
 )
 _LESS = ("smaller", "less")
 _KIND = re.compile(r"\W*is (?P<number>\d{1,9}) (?:an? )?(?P<kind>prime|even|odd)(?: number)?\W*")
-_OF_KIND = re.compile(r"(?:Yes|No), \d+ is (?:not )?(?:prime|even|odd)[^\n]*\.")
-_COMPARED = re.compile(r"\S+ (?:is \w+ than|is as much as) \S+ \([^\n]*\)\.")
-_FORM = re.compile(r"[^\n=≈]*\d[^\n=≈]* [=≈] −?\d[^\n=≈]*\.")
 
 
 class _Sum(Struct, frozen=True):
@@ -142,11 +139,6 @@ def sum_answer(asked: str, before: Sequence[str] = ()) -> str:
             return judged
         last = None if len(text) > _LONGEST else conversion(text, converted) or _sum(text, counted)
     return last.text if last is not None else ""
-
-
-def is_sum(reply: str) -> bool:
-    """Whether a reply has the form of those of :func:`sum_answer`."""
-    return reply == _NO_DIVISION or any(form.fullmatch(reply) for form in (_FORM, _COMPARED, _OF_KIND))
 
 
 def _compared(text: str) -> str:
@@ -208,7 +200,7 @@ def _sum(text: str, last: _Sum | None) -> _Sum | None:
     try:
         value = _value(core)
     except ZeroDivisionError:
-        return _Sum(_NO_DIVISION, "0", Fraction(0))
+        return _Sum(NO_DIVISION, "0", Fraction(0))
     except (ValueError, SyntaxError):
         return None
     shown = re.sub(r" ?(%\*|(?<=[\d)%])[-+*/]) ?", lambda sign: _SHOWN[sign[1]], core.replace(" ", ""))

@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from gateway.memory.answers.computed.clock import clock_answer, told_the_time
+from gateway.memory.answers.computed.answer import was_computed
+from gateway.memory.answers.computed.clock import clock_answer
 
 NOW = datetime(2026, 12, 31, 21, 5, tzinfo=UTC)
 NOW_EN = "It is 21:05 on Thursday 31 December 2026."
@@ -36,7 +37,7 @@ NOW_EN = "It is 21:05 on Thursday 31 December 2026."
 )
 def test_the_clock_answers(asked: str, answer: str) -> None:
     assert clock_answer(asked, NOW) == answer
-    assert told_the_time(asked, answer) == bool(answer)
+    assert was_computed(answer) == bool(answer)
 
 
 @pytest.mark.parametrize(

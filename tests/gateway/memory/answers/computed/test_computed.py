@@ -61,9 +61,7 @@ def test_sums_and_conversions_are_exact_and_go_on_from_the_last_one(
 ) -> None:
     told = [sum_answer(said, chat[:at]) for at, said in enumerate(chat)]
     assert told == answers
-    assert [was_computed(said, reply) for said, reply in zip(chat, told, strict=True)] == list(
-        map(bool, answers)
-    )
+    assert list(map(was_computed, told)) == list(map(bool, answers))
 
 
 @pytest.mark.parametrize(
@@ -112,14 +110,14 @@ def test_a_sum_goes_on_from_the_message_right_before_alone() -> None:
 )  # fmt: skip
 def test_days_are_counted(asked: str, answer: str) -> None:
     assert days_answer(asked, [], TODAY) == answer
-    assert was_computed(asked, answer) == bool(answer)
+    assert was_computed(answer) == bool(answer)
 
 
 @pytest.mark.parametrize(
     "reply", ["It is a nice day.", "E = mc².", "That is a lot of work.", "Add 2 eggs.", ""]
 )
 def test_other_replies_are_the_models(reply: str) -> None:
-    assert not was_computed("hm", reply)
+    assert not was_computed(reply)
 
 
 def test_the_clock_is_part_of_it() -> None:
