@@ -73,8 +73,7 @@ FORMS: dict[Op, tuple[str, ...]] = {
     "clear": (
         r"(?:clear|empty|wipe|erase|delete|remove|cancel|reset|blank|flush|clean|trash)(?: out| off)? "
         rf"{LIST}{_DAYS}?",
-        rf"{TAKE}(?: out| off)? {_ALL} {_FROM} {LIST}{_DAYS}?",
-        rf"empty(?: out)? {_ALL} {_FROM} {LIST}{_DAYS}?",
+        rf"(?:{TAKE}|empty)(?: out| off)? {_ALL} {_FROM} {LIST}{_DAYS}?",
         rf"{TAKE}(?: out| off)? (?:all|any|every)(?: (?:of|my|the))* (?:calendar )?"
         rf"{_THINGS}{_DAYS}(?: {_FROM} {LIST})?",
         rf"make {LIST} (?:blank|empty|clear)",

@@ -142,22 +142,18 @@ def in_one_language(text: str) -> str:
 def reminder_in(text: str) -> Reminder | None:
     """The one reminder, alarm or timer that a text asks for, and nothing else; None if it is anything else."""
     plain = _plain(text)
-    if not _KEYWORD.search(plain):
-        return None
     is_timer = bool(_TIMER.search(plain))
     if _RECALLS.match(plain):
-        return None
-    if _JOKE.search(plain):
         return None
     spans = list(_SPAN.finditer(plain)) if is_timer else []
     times = spans or [m for m in TIME_WITHIN.finditer(plain) if not _DEADLINE.search(plain[: m.start()])]
     for chosen in [*_choices(times), []]:
-        rest, time = _plain(_without(plain, chosen)), _joined([match["time"] for match in chosen])
+        rest, time = _plain(_without(plain, chosen)), " ".join(match["time"] for match in chosen)
         for kind, words in _WORDINGS:
             match = words.fullmatch(rest)
             if match is None:
                 continue
-            if _TIMED_ONLY.match(rest) and not time:
+            if _TIMED_ONLY.match(rest) and not (spans or (time and kind == "reminder")):
                 return None
             about = _OF_REMINDING.sub("", (match.groupdict().get("text") or "").strip(" ,."))
             if kind == "alarm" and _MORNING.fullmatch(time):
@@ -205,24 +201,16 @@ _ONE_OF = any_case(r",?\s+one\s+(?:for|at)\b")
 _TWO_TIMES = any_case(
     TIME.replace("?P<time>", "?P<first>") + r"\s+(?:and|và)\s+" + TIME.replace("?P<time>", "?P<second>")
 )
-_KEYWORD = any_case(
-    r"\b(?:remind(?:ers?|ed)?|alarms?|timers?|countdown|count(?:ing)?(?: me)? down|wake me|get me up|get up|ping me|"
-    r"nudge me|alert me|let me forget|(?:want to|wanna) forget|help me (?:to )?remember to|let me know (?:in|after)|"
-    r"tell me (?:to|when|after|once)|be woken|be notified|"
-    r"ring (?:me|my phone)|nhắc|nhac|báo thức|hẹn giờ|bấm giờ|đếm ngược|"
-    rf"đánh thức|dậy|(?:cài|đặt) chuông|nhớ việc|nhớ báo {_ME_VI}|báo cho {_ME_VI})\b"
-)
 _VIETNAMESE = any_case(
     rf"\b(?:báo thức|hẹn giờ|bấm giờ|đếm ngược|đánh thức|nhắc|nhac|dậy|chuông|nhớ việc|báo (?:cho )?{_ME_VI})\b"
 )
 _TIMER = any_case(
-    r"\b(?:timers?|countdown|count(?:ing)?(?: me)? down|tell me (?:when|after|once)|let me know in|"
+    r"\b(?:timers?|countdown|count(?:ing)?(?: me)? down|tell me (?:when|after|once)|let me know (?:in|after)|"
     r"hẹn giờ(?! (?:tới|đến|vào|lúc)\b)|bấm giờ|đếm ngược)\b"
 )
 _RECALLS = any_case(r"remind me (?:again )?of (?!(?:it|this|that|something)\b)")
 # Without a time it is no reminder: "nhớ việc hôm đó không?"
 _TIMED_ONLY = any_case(r"tell me to|let me know|nhớ việc|nhớ báo|báo")
-_JOKE = any_case(r"\b(?:(?:ha){2,}|lo+l|jk|just kidding)\b")
 # "Before Friday" is no time to be reminded at.
 _DEADLINE = any_case(r"\b(?:before|until|till|trước|trước khi)\s*$")
 _NO_TEXT = any_case(r"at\b|.*(?:[;!?]|\.\s|\bbut$)", re.S)
@@ -255,14 +243,6 @@ def _choices(times: list[re.Match[str]]) -> list[list[re.Match[str]]]:
     if len(times) == 2 and any(_DAY.fullmatch(match["time"]) for match in times):
         return [times]
     return [[match] for match in dict.fromkeys([*times[-1:], *times[:1]])]
-
-
-def _joined(times: list[str]) -> str:
-    if len(times) == 2 and times[0].split()[-1].casefold() == times[1].split()[-1].casefold():
-        return times[1] if len(times[1]) > len(times[0]) else times[0]
-    if len(times) == 2 and not _DAY.fullmatch(times[0]):
-        times = times[::-1]
-    return " ".join(times)
 
 
 def _without(text: str, times: list[re.Match[str]]) -> str:
