@@ -116,7 +116,8 @@ def plain_clauses(text: str, *, tasks: bool = False) -> Iterator[PlainClause]:
             return
     text = _TITLE.sub(r"\1 \2", text) if tasks else text
     shown = _QUOTED.sub(" … ", statements.PASSAGE.sub(" … ", statements.CODE.sub("\n", text)))
-    if _is_verse(shown):
+    lines = [line.strip() for line in shown.splitlines() if line.strip()]
+    if len(lines) > 2 and all(len(line) < 70 and line[-1] not in ".!?;" for line in lines):  # verse
         return
     for found in statements.SENTENCE.findall(_OPENING.sub(r"\1, ", shown)):
         sentence = " ".join(found.split())
@@ -163,8 +164,3 @@ def _introduces(head: str) -> bool:
     """Whether what follows the colon behind ``head`` is the writer's own."""
     own = statements.WRITER.search(head) and not statements.REPORTED.search(head)
     return bool(own or _INTRODUCING.search(head))
-
-
-def _is_verse(text: str) -> bool:
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return len(lines) > 2 and all(len(line) < 70 and line[-1] not in ".!?;" for line in lines)

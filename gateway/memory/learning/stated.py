@@ -265,11 +265,8 @@ def _third_person(said: str) -> str:
     text = _LEADING.sub("", said)
     for pattern, told in _THIRD:
         text = pattern.sub(told, text)
-    return _INFLECTED.sub(lambda found: found[1] + _inflected(found[2]), text) + "."
-
-
-def _inflected(verb: str) -> str:
-    return {"have": "has", "study": "studies", "teach": "teaches"}.get(verb.lower(), f"{verb}s")
+    others = {"have": "has", "study": "studies", "teach": "teaches"}
+    return _INFLECTED.sub(lambda found: found[1] + others.get(found[2].lower(), f"{found[2]}s"), text) + "."
 
 
 def _named(fact: StatedFact, speaker: str) -> StatedFact:

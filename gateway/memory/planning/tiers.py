@@ -28,7 +28,10 @@ def plan_tiers(situation: Situation) -> list[Compaction]:
     old = situation.at_once(rounds[: len(rounds) - kept])
     if not old:
         return []
-    past = _past_rounds(situation, old)
+    today = _day(situation, situation.now)
+    started = [_day(situation, each[0].created_at) for each in old]
+    # Up to the last round that started on an earlier day.
+    past = max((index + 1 for index, day in enumerate(started) if day < today), default=0)
     room = situation.summary_room([message for each in rounds[len(rounds) - kept :] for message in each])
     return _tier_plans(situation, old[:past], old[past:], _stale(situation), room)
 
@@ -79,13 +82,6 @@ def _stale(situation: Situation) -> list[Summary]:
         summary.level not in ("today", "now") or _day(situation, summary.to_time) < today for summary in chain
     ]
     return chain[: max((index + 1 for index, old in enumerate(ended) if old), default=0)]
-
-
-def _past_rounds(situation: Situation, rounds: Sequence[Round]) -> int:
-    """The number of rounds up to the last one that started on an earlier day."""
-    today = _day(situation, situation.now)
-    days = [_day(situation, each[0].created_at) for each in rounds]
-    return max((index + 1 for index, day in enumerate(days) if day < today), default=0)
 
 
 def _day(situation: Situation, moment: float) -> date:

@@ -74,7 +74,8 @@ def check(
     pins: list[str] = []
     lost: list[str] = []
     pinned = ""
-    open_tasks = [(line, line) for line in _open_tasks(source, summary)]
+    lines = [_cut(line.strip()) for line in source.split("\n") if is_open_task(line)]
+    open_tasks = [(line, line) for line in lines if not contains(summary, line)]
     # Users' words go first.
     missing.sort(key=lambda item: (item not in known, item not in by_users))
     said = [(item, sentences[sentences.number_at(places[item])]) for item in missing]
@@ -90,7 +91,9 @@ def check(
         pins.append(line)
         pinned = "\n".join(pins)
     told = sum(contains(summary, item) for item in due)
-    vapid = told < len(due) * _LEAST_TOLD if len(due) > _FEW else not (told or _shares_words(source, summary))
+    words = _stems(summary)
+    alike = 2 * len(words & _stems(source)) >= len(words)
+    vapid = told < len(due) * _LEAST_TOLD if len(due) > _FEW else not (told or alike)
     return SourceCheck(pins, lost, 1.0 - len(lost) / max(1, len(due), len(lost)), vapid)
 
 
@@ -108,12 +111,6 @@ def _without_phrases(source: str) -> str:
         return text
 
     return _ASSISTANT_LINE.sub(blanked, source)
-
-
-def _shares_words(source: str, summary: str) -> bool:
-    """Whether at least half of the summary's longer words are in its source."""
-    words = _stems(summary)
-    return 2 * len(words & _stems(source)) >= len(words)
 
 
 def _stems(text: str) -> Set[str]:
@@ -246,12 +243,6 @@ def cut_at_sentence(text: str, most: int, cost: Callable[[str], int]) -> str:
             break
         kept = text[:end]
     return kept.rstrip()
-
-
-def _open_tasks(source: str, summary: str) -> list[str]:
-    """Lines with an open task that the summary does not contain."""
-    lines = (_cut(line.strip()) for line in source.split("\n") if is_open_task(line))
-    return [line for line in lines if not contains(summary, line)]
 
 
 def _cut(line: str) -> str:

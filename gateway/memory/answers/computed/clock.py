@@ -57,16 +57,10 @@ def clock_answer(asked: str, now: datetime) -> str:
         return ""
     if away is None:
         return _now(now)
-    day = now + timedelta(days=_days(away))
+    number = (away["days"] or ("1" if away["tomorrow"] else "-1")).casefold()
+    day = now + timedelta(days=NUMBERS.index(number) if number in NUMBERS else int(number))
     return f"That is {day:%A} {day.day} {day:%B} {day.year}."
 
 
 def _now(now: datetime) -> str:
     return f"It is {now:%H:%M} on {now:%A} {now.day} {now:%B} {now.year}."
-
-
-def _days(away: re.Match[str]) -> int:
-    if away["days"] is None:
-        return 1 if away["tomorrow"] else -1
-    name = away["days"].casefold()
-    return int(name) if name.isdigit() else NUMBERS.index(name)
