@@ -84,7 +84,6 @@ _WHEN = any_case(
 )
 DAY = rf"(?:{_DAY}(?:\s+{_PART})?)"  # a day without an hour
 _DAY_ALONE = any_case(DAY)
-_HOUR_AT_END = any_case(rf"(?P<text>.+?),?\s+(?P<hour>{_AT}(?:{_CLOCK}))", re.S)
 _PARTS_OF_CLOCK = any_case(
     r"(?P<hour>\d{1,2}?)(?:(?:[:.h]|\s*giờ\s*)(?P<minute>\d{1,2})|(?P<joined>\d\d))?\D*"
 )
@@ -117,12 +116,6 @@ def moment(text: str, now: datetime) -> datetime:
     if found < now:
         raise InvalidRequestError(f"`time` is {text!r}, which is past; write a later one", param="time")
     return found
-
-
-def with_hour(time: str, text: str) -> tuple[str, str]:
-    """A time and what it is for, with the hour at the time: "tomorrow" and "call mum at 9"."""
-    end = _HOUR_AT_END.fullmatch(text) if _DAY_ALONE.fullmatch(time) else None
-    return (f"{time} {end['hour']}", end["text"]) if end else (time, text)
 
 
 def _iso(text: str, now: datetime) -> datetime | None:

@@ -82,9 +82,6 @@ _REMIND = (
     rf"(?:(?:remind|ping|nudge|alert|warn|message|notify|tell|wake) {_ME}(?: up)?|let {_ME} know|don['’]?t let {_ME} "
     rf"forget|don['’]?t forget|(?:nhắc|báo|gọi)(?: nhở)? {_ME})"
 )
-_SET_REMINDER = r"(?:set|create|make|add)(?: up)?(?: me)? an? (?:reminder|alarm)(?: for me)?"
-_SET_ALARM = r"(?:đặt|cài|hẹn) "
-_NO_QUESTION = r"(?!who|what|when|where|which|why|how|if\b|whether|unless|nếu|xem)"
 _SUMMARY_OF = r"(?:an? |the )?(?:[\w-]+ ){0,2}(?:summary|overview|explanation|description|definition) of\b"
 _TELL = rf"(?:notify {_ME}|tell {_ME}|let {_ME} know|báo {_ME})"
 _LIST = (
@@ -98,15 +95,7 @@ GENERAL = any_case(r"how (?:do|can|could|to|would|should) (?:i|you|we)\b")
 
 # A part of words that names a tool, the most particular first. The groups are arguments.
 _NAMED: dict[str, tuple[str, ...]] = {
-    "remind_at": (
-        rf"(?P<text>{_REMIND})\s+{TIME}",
-        rf"{_SET_ALARM}(?P<text>báo thức)\s+{TIME}",
-        rf"{_REMIND}\s+{TIME}\s*(?:,|{_TO})?\s+{_NO_QUESTION}(?P<text>.+)",
-        rf"{TIME},?\s+{_REMIND}\s*(?:,|{_TO})?\s+{_NO_QUESTION}(?P<text>.+)",
-        rf"{_SET_REMINDER}\s+(?:for\s+)?{TIME}\s*(?:,|{_TO})?\s+(?P<text>.+)",
-        rf"{_SET_REMINDER}\s+(?:{_TO}\s+)?(?P<text>.+?),?\s+(?:for\s+)?{TIME}",
-        rf"{_REMIND}\s+(?:{_TO}\s+)?{_NO_QUESTION}(?P<text>.+?),?\s+{TIME}",
-    ),
+    "remind_at": (rf"(?P<text>{_REMIND})\s+{TIME}",),
     "wait_until": (rf"(?:wait|pause|hold on|chờ|đợi)(?:\s+(?:until|for|đến|trong))?\s+{TIME}",),
     "search_wiki": (
         r"(?:search|look in|browse) (?:the )?wiki (?:for|about)\s+(?P<query>.+)",
@@ -139,13 +128,10 @@ _NAMED: dict[str, tuple[str, ...]] = {
         r"(?:remember|don['’]?t forget|don['’]?t let me forget) to\s+(?P<title>.+)",
         r"(?:add|put|create|make|set up|write|i need|i have)\s+(?:an? |the |new |another )*(?:task|to-?do)"
         rf"(?: item)?(?: (?:to|on) {_LIST})?\s*(?:to|for|about|of|:|,|called|named)?\s+(?P<title>.+)",
-        rf"(?:add|put|write)\s+(?!{_OF_RESULT}\s)"
-        rf"(?P<title>(?:(?!\band (?:add|put|write)\b).)+?)\s+(?:on|onto|to|in) {_LIST}",
         rf"(?:add|put|write)\s+(?:on|onto|to|in) {_LIST}\s*:?\s+(?P<title>.+)",
         r"(?:thêm|tạo|ghi)(?: một)?(?: công)? (?:việc|nhiệm vụ|mục)(?: mới)?(?: cần làm)?\s*(?::|là)?"
         r"\s+(?P<title>.+)",
         r"thêm\s+(?:vào danh sách(?: (?:công )?việc)?(?: cần làm)?)\s*:?\s+(?P<title>.+)",
-        r"thêm\s+(?P<title>.+?)\s+vào danh sách.*",
     ),
 }
 NAMED = tuple((tool, LatePattern(words, re.S)) for tool, forms in _NAMED.items() for words in forms)

@@ -18,7 +18,7 @@ from gateway.runs.planning.items import MAX_ITEMS, MAX_TITLE, PlannedItem, item_
 from gateway.runs.planning.known import NamedThings
 from gateway.runs.planning.lists import list_requests
 from gateway.runs.planning.reminders import reminders_in
-from gateway.runs.planning.when import FROM_ANOTHER, TIME, TIME_WITHIN, with_hour
+from gateway.runs.planning.when import FROM_ANOTHER, TIME, TIME_WITHIN
 from gateway.runs.tool import Toolbox
 
 _MOST_OPTIONS = 12
@@ -360,11 +360,9 @@ def _tool(item: PlannedItem) -> str:
 def _named(text: str) -> _Step | None:
     for tool, words in wordings.NAMED:
         if match := words.fullmatch(text):
-            given = {key: _unquoted(value) for key, value in match.groupdict().items() if value}
-            if tool == "remind_at":
-                given["time"], given["text"] = with_hour(given["time"], given["text"])
-            return tool, given
-    return None
+            return tool, {key: _unquoted(value) for key, value in match.groupdict().items() if value}
+    requested = _requested(text) or []
+    return requested[0] if len(requested) == 1 else None
 
 
 def _unquoted(text: str) -> str:
