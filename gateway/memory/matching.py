@@ -17,7 +17,7 @@ from typing import NamedTuple
 import apsw
 from msgspec import Struct
 
-from gateway.memory.planning.periods import Days, mentioned_days
+from gateway.memory.planning.periods import Period, mentioned_days
 from gateway.store import fts
 from gateway.store.memory import history as store
 from gateway.store.memory.history import Within
@@ -162,7 +162,9 @@ def _best_first(match: MessageMatch) -> tuple[float, int]:
     return -match.score, -match.seq
 
 
-def _said_on(connection: apsw.Connection, within: Within, days: Days, zone: tzinfo | None) -> frozenset[int]:
+def _said_on(
+    connection: apsw.Connection, within: Within, days: Period, zone: tzinfo | None
+) -> frozenset[int]:
     if days.first.year < _FIRST_YEAR:
         return frozenset()
     first, end = (datetime.combine(day, time(), zone).timestamp() for day in (days.first, days.end))

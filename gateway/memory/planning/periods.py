@@ -25,11 +25,15 @@ _LAST_YEAR = any_case(r"\blast year\b|\bnăm (?:ngoái|trước)\b")
 
 
 class Period(Struct, frozen=True):
-    """From ``first`` until before ``end``; ``name`` is YYYY-MM or YYYY."""
+    """From ``first`` until before ``end``; ``name`` is YYYY-MM or YYYY, or the words of a text."""
 
     name: str
     first: date
     end: date
+
+    @property
+    def words(self) -> frozenset[str]:
+        return frozenset(re.findall(r"\w+", self.name.lower()))
 
 
 def mentioned_period(text: str, today: date) -> Period | None:
@@ -58,14 +62,6 @@ def _past(year: int, month: int, today: date) -> Period | None:
     return Period(f"{first:%Y-%m}" if month else f"{year:04}", first, end)
 
 
-class Days(Struct, frozen=True):
-    """From ``first`` until before ``end``, when something was told, and the ``words`` that name the time in a text."""
-
-    first: date
-    end: date
-    words: frozenset[str]
-
-
 _TOLD_AFTER = 3  # days; what happened on a day is often told a little later
 _DAY = any_case(
     rf"\b(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?: of)? (?P<month>{MONTH})\b(?:,? (?P<year>\d{{4}}))?"
@@ -75,14 +71,12 @@ _DAY = any_case(
 )
 
 
-def mentioned_days(text: str, today: date) -> Days | None:
-    """The first past day that a text mentions, else the past month; without a year it is the last such one."""
+def mentioned_days(text: str, today: date) -> Period | None:
+    """The first past day that a text mentions, and when it was told of, else the past month; the last such one."""
     found = _DAY.search(text)
     if found is None:
         period, named = mentioned_period(text, today), _MONTH.search(text)
-        if period is None or named is None:
-            return None
-        return Days(period.first, period.end, _words(named[0]))
+        return Period(named[0], period.first, period.end) if period and named else None
     name = (found["month"] or found["name"] or "").lower()
     month = month_number(name) if name else int(found["part"] or found["thang"])
     day = int(found["day"] or found["on"] or found["last"] or found["ngay"])
@@ -91,9 +85,5 @@ def mentioned_days(text: str, today: date) -> Days | None:
         with suppress(ValueError):
             first = date(year, month, day)
             if first <= today:
-                return Days(first, first + timedelta(days=1 + _TOLD_AFTER), _words(found[0]))
+                return Period(found[0], first, first + timedelta(days=1 + _TOLD_AFTER))
     return None
-
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(re.findall(r"\w+", text.lower()))
