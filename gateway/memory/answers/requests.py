@@ -31,17 +31,10 @@ class Requests:
         """Set a reminder that a part of a message asks for; the ids of the message's tasks if it does."""
         return []
 
-    async def answer(self, conversation: Conversation, asked: str) -> tuple[str, bool]:
+    async def answer(self, conversation: Conversation, asked: str, *, noted: bool) -> tuple[str, bool]:
         """Report of the last message's request, or of the missing part; "" if it is no such request.
 
-        True: only a part of the message is one.
-        """
-        return "", False
-
-    async def noted(self, conversation: Conversation, asked: str) -> tuple[str, bool]:
-        """Report of what the last message, no request, has changed on the list; "" for nothing.
-
-        True: it may say more than that.
+        With ``noted`` it is then a report of what the message has changed on the list. True: it may say more than that.
         """
         return "", False
 

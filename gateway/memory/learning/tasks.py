@@ -70,9 +70,8 @@ class TaskKeeper:
         offer = await self._todays_offer(conversation, asked)
         if not self._parts.settings.tasks:
             return offer
-        done, in_part = await self._parts.requests.answer(conversation, asked)
-        if not done and self._parts.served.current.small:  # it would speak of the task as of anything else
-            done, in_part = await self._parts.requests.noted(conversation, asked)
+        small = self._parts.served.current.small  # it would speak of a task as of anything else
+        done, in_part = await self._parts.requests.answer(conversation, asked, noted=small)
         return msgspec.structs.replace(offer, **{"after" if in_part else "answer": done})
 
     async def _todays_offer(self, conversation: Conversation, asked: str) -> Offer:

@@ -109,10 +109,10 @@ class ChatRequests(Requests):
         given.remind(given.found.reminders[0], self._starter)
         return [task.id for task in given.changed(message.seq)]
 
-    async def answer(self, conversation: Conversation, asked: str) -> tuple[str, bool]:
+    async def answer(self, conversation: Conversation, asked: str, *, noted: bool) -> tuple[str, bool]:
         def read(connection: apsw.Connection) -> tuple[str, bool]:
-            last = _asked(connection, conversation, asked)
-            if last is None:
+            last = next(iter(page_of_messages(connection, conversation.id, limit=1)), None)
+            if last is None or (last.role, last.text) != ("user", asked):
                 return "", False
             if conversation.kind == "channel":
                 found = understood([asked], self._now(conversation, last))
@@ -121,31 +121,12 @@ class ChatRequests(Requests):
             given = self._given(connection, conversation, last)
             if given is None:
                 given = self._given_within(connection, conversation, last)
-                if given is None:
-                    return "", False
-                return given.told_of_reminder(given.found.reminders[0]), True
+                if given is not None:
+                    return given.told_of_reminder(given.found.reminders[0]), True
+                return _noted(connection, conversation, last) if noted else ("", False)
             told = [given.told_of_list(each) for each in given.found.lists]
             told += [given.told_of_reminder(each) for each in given.found.reminders]
             return "\n".join(dict.fromkeys(told)), False
-
-        return await self._database.read(read)
-
-    async def noted(self, conversation: Conversation, asked: str) -> tuple[str, bool]:
-        def read(connection: apsw.Connection) -> tuple[str, bool]:
-            last = _asked(connection, conversation, asked)
-            if last is None or conversation.kind == "channel":
-                return "", False
-            changed = [
-                task
-                for task in tasks_of_message(connection, conversation.owner, last.seq)
-                if task.level in ("task", "objective")
-            ]
-            language = Language(in_vietnamese(asked))
-            titles = {state: [task.title for task in changed if task.state == state] for state in _NOTED}
-            told = [
-                language.said(_NOTED[state], what="; ".join(each)) for state, each in titles.items() if each
-            ]
-            return "\n".join(told), len(list(plain_clauses(asked, tasks=True))) > len(changed)
 
         return await self._database.read(read)
 
@@ -390,10 +371,19 @@ class _Given(Struct, frozen=True):
         return [task for task in tasks if task.level == "task" and task.state not in ENDED]
 
 
-def _asked(connection: apsw.Connection, conversation: Conversation, asked: str) -> StoredMessage | None:
-    """The last message, if it is the user's that is to be answered."""
-    last = next(iter(page_of_messages(connection, conversation.id, limit=1)), None)
-    return last if last is not None and (last.role, last.text) == ("user", asked) else None
+def _noted(
+    connection: apsw.Connection, conversation: Conversation, message: StoredMessage
+) -> tuple[str, bool]:
+    """What a message, no request, has changed on the list."""
+    changed = tasks_of_message(connection, conversation.owner, message.seq)
+    titles = {
+        state: [task.title for task in changed if task.state == state and task.level != "checklist"]
+        for state in _NOTED
+    }
+    language = Language(in_vietnamese(message.text))
+    told = [language.said(_NOTED[state], what="; ".join(each)) for state, each in titles.items() if each]
+    clauses = len(list(plain_clauses(message.text, tasks=True)))
+    return "\n".join(told), clauses > sum(map(len, titles.values()))
 
 
 def _titles(request: ListRequest) -> list[str]:
