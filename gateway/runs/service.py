@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import contextlib
 import re
 import time
@@ -25,7 +24,6 @@ from gateway.runs.requests.chat import ChatRequests
 from gateway.runs.runner import Runner, RunParts
 from gateway.runs.starting import check_has_steps, drop_draft
 from gateway.runs.webhook import Webhook
-from gateway.store.memory.approvals import Approval, list_approvals, revoke_approval
 from gateway.store.memory.notices import Notice, see_notices, unseen_notices
 from gateway.store.memory.runs import (
     RunConflictError,
@@ -35,7 +33,6 @@ from gateway.store.memory.runs import (
     close_breakpoints,
     end_runs,
     end_step,
-    list_runs,
     open_runs,
     run_of,
     save_run,
@@ -153,7 +150,7 @@ class Runs:
     async def resume(self, task: str, owner: str) -> RunView:
         """Go on with a run that is paused, with an objective's paused tasks, or ask its BREAKPOINT again."""
 
-        def store(connection: apsw.Connection) -> builtins.list[TaskRun]:
+        def store(connection: apsw.Connection) -> list[TaskRun]:
             _open(connection, task, owner)
             found = open_runs(connection, task, owner)
             resumed = [run for run in found if run.task == task or run.state == "paused"]
@@ -225,16 +222,10 @@ class Runs:
         self._worker.wake()
         return changed
 
-    async def list(
-        self, owner: str, limit: int, before: tuple[float, str] | None = None
-    ) -> builtins.list[RunView]:
-        """The owner's runs, newest first."""
-        return await self._parts.database.read(lambda c: list_runs(c, owner, limit, before))
-
-    async def notices(self, owner: str) -> builtins.list[Notice]:
+    async def notices(self, owner: str) -> list[Notice]:
         """The notices that the owner has not seen; they count as seen from now on."""
 
-        def take(connection: apsw.Connection) -> builtins.list[Notice]:
+        def take(connection: apsw.Connection) -> list[Notice]:
             found = unseen_notices(connection, owner)
             see_notices(connection, owner, found[-1].seq if found else 0, time.time())
             return found
@@ -260,14 +251,6 @@ class Runs:
                 else:
                     with contextlib.suppress(NotFoundError):  # deleted meanwhile
                         yield await self.view(changed, owner)
-
-    async def approvals(self, owner: str) -> builtins.list[Approval]:
-        """The owner's approvals for every run."""
-        return await self._parts.database.read(lambda c: list_approvals(c, owner))
-
-    async def revoke(self, owner: str, number: int) -> None:
-        """Raises NotFoundError."""
-        await self._parts.database.write(lambda c: revoke_approval(c, owner, number))
 
     async def _alone(self, task: str, owner: str, store: Callable[[apsw.Connection], None]) -> RunView:
         """Interrupt the steps of the run and of those below it, and change the run."""

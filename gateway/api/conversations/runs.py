@@ -20,8 +20,9 @@ from gateway.base.structs import view
 from gateway.runs.decide import call_text
 from gateway.runs.planning.items import line_of
 from gateway.runs.service import FollowingSince
+from gateway.store.memory.approvals import list_approvals, revoke_approval
 from gateway.store.memory.notices import Notice
-from gateway.store.memory.runs import BreakpointKind, Outcome, PlannedBy, RunState, RunView
+from gateway.store.memory.runs import BreakpointKind, Outcome, PlannedBy, RunState, RunView, list_runs
 from gateway.store.memory.tasks import Archetype, State
 
 Line = Annotated[str, Meta(min_length=1, max_length=4000)]
@@ -225,7 +226,9 @@ async def list_all(request: ApiRequest) -> Struct:
 
 
 async def page_of(request: ApiRequest, asked: PagedByTime) -> RunPage:
-    found = await request.services.runs.list(request.owner, asked.limit, asked.cursor)
+    found = await request.services.database.read(
+        lambda c: list_runs(c, request.owner, asked.limit, asked.cursor)
+    )
     more = pair(found[-1].run.created_at, found[-1].run.id) if len(found) == asked.limit else None
     return RunPage([run_reply(each) for each in found], more)
 
@@ -243,7 +246,7 @@ async def news(request: ApiRequest) -> object:
 
 async def approvals(request: ApiRequest) -> Struct:
     """The caller's standing approvals (`always`)."""
-    found = await request.services.runs.approvals(request.owner)
+    found = await request.services.database.read(lambda c: list_approvals(c, request.owner))
     return Approvals([view(ApprovalReply, each, calls=call_text(each.tool, each.pattern)) for each in found])
 
 
@@ -252,7 +255,7 @@ async def revoke(request: ApiRequest) -> Struct:
     number = request.path_id
     if not re.fullmatch(r"[0-9]{1,15}", number):
         raise NotFoundError(f"there is no approval {number[:50]}", param="id")
-    await request.services.runs.revoke(request.owner, int(number))
+    await request.services.database.write(lambda c: revoke_approval(c, request.owner, int(number)))
     return Erased(number, True)
 
 
