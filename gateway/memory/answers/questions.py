@@ -235,7 +235,7 @@ def recalled_facts(question: OwnQuestion, facts: Sequence[Fact]) -> Sequence[Fac
 
 def recalled_answer(question: OwnQuestion, facts: Sequence[Fact], later: Sequence[str] = ()) -> str:
     """The user's words of the facts, and later ones that change the decision."""
-    return _quoted(question, [*map(_words_of, facts), *(f"“{text}”" for text in later)])
+    return quoted(question.text, [*map(_words_of, facts), *(f"“{text}”" for text in later)])
 
 
 def told_in(question: OwnQuestion, message: str) -> str:
@@ -301,7 +301,7 @@ def _is_some(thing: frozenset[str], words: Sequence[str]) -> bool:
 
 def told_answer(question: OwnQuestion, clauses: Sequence[str], day: str) -> str:
     """Quote the user's words of an earlier ``day``, or of this one (``""``)."""
-    return _quoted(question, [f"“{_JOINED.sub('', clause)}”" for clause in clauses], day)
+    return quoted(question.text, [f"“{_JOINED.sub('', clause)}”" for clause in clauses], day)
 
 
 def in_vietnamese(text: str) -> bool:
@@ -353,9 +353,10 @@ def _words_of(fact: Fact) -> str:
     return next((you + fact.text[len(they) :] for they, you in _YOU if fact.text.startswith(they)), fact.text)
 
 
-def _quoted(question: OwnQuestion, texts: Iterable[str], day: str = "") -> str:
+def quoted(question: str, texts: Iterable[str], day: str = "") -> str:
+    """What was told, below its opening, in the language of the question."""
     found = list(dict.fromkeys(texts))
-    vietnamese = in_vietnamese(question.text)
+    vietnamese = in_vietnamese(question)
     on = f" {'hôm' if vietnamese else 'on'} {day}" if day else ""
     told = f"{OPENINGS[vietnamese]}{on}:"
     if len(found) < 2:

@@ -374,6 +374,5 @@ def sought_answer(question: HistoryQuestion, found: Sequence[tuple[str, date]], 
     if not found:
         return _NOTHING[vietnamese] if question.own or question.mentions else ""
     lines = [f"“{text}”" + (f" ({day.isoformat()})" if day != today else "") for text, day in found]
-    told = f"{questions.OPENINGS[vietnamese]}:"
-    answer = f"{told} {lines[0]}" if len(lines) == 1 else "\n".join([told, *(f"- {line}" for line in lines)])
+    answer = questions.quoted(question.text, lines)
     return f"{answer}\n{SECRETS_UNSTORED[vietnamese]}" if any(MARK in text for text, _ in found) else answer

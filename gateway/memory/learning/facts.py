@@ -185,7 +185,7 @@ class Facts:
         shown = block.text.partition("\n")[2] if block else ""
         accepted: list[tuple[Operation, int]] = []
         users = [message.text for message in reading.messages if message.role == "user"]
-        for text in reading.texts if reading.by_users else []:
+        for text in reading.texts:
             proposed = await propose(self._parts, conversation, "facts", Operation, text=text, known=shown)
             unread_yet = [
                 each for each in proposed if each.op == "delete" or not is_stated(each.quote, users)

@@ -33,6 +33,8 @@ _MAX_PARTS = 16
 class Reading(Struct, frozen=True, kw_only=True):
     """Messages to read now, oldest first, without failed ones, and their text in parts for one prompt each.
 
+    Without a user's message there are no parts.
+
     ``through`` is the ``seq`` of the last message (0: none); ``more`` is set when others wait after it.
     """
 
@@ -41,11 +43,6 @@ class Reading(Struct, frozen=True, kw_only=True):
     texts: list[str]
     through: int
     more: bool
-
-    @property
-    def by_users(self) -> bool:
-        """Whether it has a user's message."""
-        return any(message.role == "user" for message in self.messages)
 
 
 async def unread(parts: MemoryParts, job: Job, kind: Literal["facts", "tasks"]) -> Reading:
@@ -60,7 +57,8 @@ async def unread(parts: MemoryParts, job: Job, kind: Literal["facts", "tasks"]) 
     most = min(_MAX_TOKENS, parts.defaults.prompt_tokens or _MAX_TOKENS, budget.limit // 2)
     now = messages[: _first(messages, most)]
     spoken = [message for message in now if not message.failed]
-    texts = await split_dialogue(dialogue(spoken), most, parts.inference.count) if spoken else []
+    asked = any(message.role == "user" for message in spoken)
+    texts = await split_dialogue(dialogue(spoken), most, parts.inference.count) if asked else []
     if len(texts) > _MAX_PARTS:
         log.warning("only the beginning of a long message is read", kind=kind, conversation=conversation.id)
     return Reading(

@@ -164,7 +164,7 @@ class TaskKeeper:
         objectives = await self._objectives(conversation, reading.messages) if private else []
         users = [message.text for message in reading.messages if message.role == "user"]
         done = [text for text in users if self._parts.requests.reads(text)]
-        for text in reading.texts if reading.by_users and private else []:
+        for text in reading.texts if private else []:
             proposed = await propose(
                 self._parts, conversation, "tasks", Change, text=text, known="\n".join(shown)
             )
