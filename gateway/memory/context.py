@@ -326,7 +326,10 @@ class ContextBuilder:
         room = min(
             budget.limit // _HISTORY_SHARE, budget.limit - compose(ingredients, budget).total - _SEPARATOR
         )
-        shown = _shown(verbatim(ingredients.messages, ingredients.verbatim), ingredients.summaries)
+        stood_in = {summary.first for summary in ingredients.summaries if summary.level == "message"}
+        lines = verbatim(ingredients.messages, ingredients.verbatim)
+        # Word for word, and the last one.
+        shown = [m.seq for m in lines if m.seq not in stood_in or m is lines[-1]]
         quotes = await self.history.recall(conversation, asked, shown, room)
         if quotes is None:
             return ingredients, ()
@@ -369,12 +372,6 @@ class ContextBuilder:
             [letter] = await inference.count(["a"])
             self.turn_tokens[fingerprint] = max(1, (difference + 1) // 2 - letter)
         return self.turn_tokens[fingerprint]
-
-
-def _shown(messages: Sequence[StoredMessage], summaries: Sequence[Summary]) -> list[int]:
-    """``seq`` of the messages that the prompt contains word for word, and of the last one."""
-    stood_in = {summary.first for summary in summaries if summary.level == "message"}
-    return [m.seq for m in messages if m.seq not in stood_in or m is messages[-1]]
 
 
 def _folded(reflected: Sequence[Summary]) -> list[LeftOut]:

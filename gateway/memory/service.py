@@ -8,7 +8,7 @@ reply. A job stops at its conversation's next message, except a compaction that 
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import aclosing, asynccontextmanager
 from functools import partial
 from typing import Literal
@@ -92,9 +92,10 @@ class Conversations:
         if parts.settings.tasks:
             self._handlers["tasks"] = tasks.run
         if parts.settings.fresh_share:
-            self._fresh = FreshSummaries(parts, self._compactor)
-            self._handlers["fresh"] = self._fresh_job
-        self._worker = Worker(parts.database, {"compact": self._compact_job, **self._handlers})
+            fresh = FreshSummaries(parts, self._compactor)
+            self._handlers["fresh"] = partial(self._do, (fresh.run,))
+        compact = (self._compactor.run, self._compactor.replace_extracts, self._reflector.run)
+        self._worker = Worker(parts.database, {"compact": partial(self._do, compact), **self._handlers})
         self.turns = parts.database.peers.locks("turn")  # by conversation: one message or change at a time
 
     async def start(self, supervision: Supervision) -> None:
@@ -376,14 +377,8 @@ class Conversations:
         self._worker.wake()
         return "queued" if plan(context.situation) else "none"
 
-    async def _compact_job(self, job: Job) -> None:
+    async def _do(self, steps: Sequence[Callable[[Conversation], Awaitable[object]]], job: Job) -> None:
         conversation = await self._parts.database.read(lambda c: any_conversation(c, job.subject))
-        await self._compactor.run(conversation)
-        await self._compactor.replace_extracts(conversation)
-        await self._reflector.run(conversation)
-        await self._parts.database.write(lambda c: finish_job(c, job))
-
-    async def _fresh_job(self, job: Job) -> None:
-        conversation = await self._parts.database.read(lambda c: any_conversation(c, job.subject))
-        await self._fresh.run(conversation)
+        for step in steps:
+            await step(conversation)
         await self._parts.database.write(lambda c: finish_job(c, job))

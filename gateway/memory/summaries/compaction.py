@@ -151,11 +151,8 @@ class HistoryCompactor:
 
     async def freshen(self, conversation: Conversation) -> None:
         """Bring the summary of the whole conversation up to date. Raises what the inference raises."""
-        whole = await self._whole(conversation)
-        if whole.due is None:
-            return
-        made = await self._written(whole.context, whole.due, folds=whole.folds)
-        await self._parts.database.write(partial(save_current_summary, summary=made))
+        if (made := await self.close_off(conversation)) is not None:
+            await self._parts.database.write(partial(save_current_summary, summary=made))
         self.forget(conversation.id)
 
     async def freshening_seconds(self, conversation: Conversation) -> float:
