@@ -73,7 +73,7 @@ class EmbeddingEngine:
         self.dimensions = 1 if rerank else int(llama_cpp.llama_model_n_embd_out(self.weights.handle))
         self._memory = llama_cpp.llama_get_memory(self._context)
         self._batch = llama_cpp.llama_batch_init(self.n_ctx, 0, 1)
-        self._contention = None if fixed_threads or threads == 1 else CpuContention(threads)
+        self._contention = None if fixed_threads or threads == 1 else CpuContention(threads, self.abort)
         if self._contention is not None:
             self._contention.watch()
 
@@ -97,7 +97,8 @@ class EmbeddingEngine:
         Returns None after :meth:`abort`. Raises RuntimeError when llama.cpp fails.
         """
         if self._contention is not None:
-            most = self._contention.threads_for_batch()
+            self._contention.batch_begins()
+            most = self._contention.most_threads
             llama_cpp.llama_set_n_threads(self._context, most, most)
         self._fill([piece.tokens for piece in pieces])
         if self._memory:  # a causal model has a KV cache

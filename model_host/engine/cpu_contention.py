@@ -2,100 +2,108 @@
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 
-LOOK_SECONDS = 0.25
-SHORTEST_SECONDS = 0.1  # between two looks: Linux counts idle time in hundredths of a second
-FRESH_SECONDS = (
-    0.02,
-    0.03,
-)  # a look anew: the first part may tell that cores are free, contention takes both
+LOOK_SECONDS = 0.25  # between two looks; so long without a batch is a pause
+FIRST_SECONDS = 0.03  # the first look after a pause
 
 
 class CpuContention:
     """``present`` is True while this process could have at least half a core less than its ``threads`` want.
 
     It could have the cores that idle and those that it uses itself. Run delay and pressure stall would show only that
-    threads wait, which ends as soon as there are fewer of them (docs/decisions/0015-threads.md).
+    threads wait, which ends as soon as there are fewer of them (docs/decisions/0015-threads.md). What others did before
+    a batch, such as a client that made its prompt, says nothing about the batch itself: after a pause it starts with
+    all threads, unless others are about to run now as before. If the first look finds contention, ``abort`` ends the
+    batch, which is then computed with fewer.
     """
 
     present = False
 
     def __init__(
-        self, threads: int, stat: Path = Path("/proc/stat"), clock: Callable[[], float] = time.monotonic
+        self,
+        threads: int,
+        abort: Callable[[], None],
+        stat: Path = Path("/proc/stat"),
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._threads = threads
-        self._wanted = threads - 0.5
+        self._abort = abort
         self._stat = stat
         self._clock = clock
-        self._lock = threading.Lock()
-        self._batch_ended_at = self._looked_at = clock()
-        self._core_seconds = self._available()
+        self._batch_ended_at = -math.inf
+        self._resumed = threading.Event()
+        self._restart()
 
     @property
     def most_threads(self) -> int:
         """All threads, or half of them under contention, where more would wait for each other."""
-        return max(1, self._threads // 2) if self.present else self._threads
+        return max(1, self._threads // 2) if self.present and not self._paused else self._threads
 
-    def threads_for_batch(self, sleep: Callable[[float], None] = time.sleep) -> int:
-        """Return :attr:`most_threads` for a batch that starts now.
-
-        After a pause, contention may be what another process did before it, and a long batch would run with half of the
-        threads to its end. So it is looked for anew, for the first of :data:`FRESH_SECONDS`, and where there still
-        seems to be contention, for the second too: so soon, idle times in hundredths of a second often lack one.
-        """
-        if self.present and self._clock() - self._batch_ended_at > LOOK_SECONDS:
-            with self._lock:
-                self._restart()
-                for seconds in FRESH_SECONDS:
-                    sleep(seconds)
-                    if not self._judge():
-                        break
-                self._restart()
-        return self.most_threads
+    def batch_begins(self) -> None:
+        if self._paused:
+            self.present = self.present and self._crowded()
+            self._resumed.set()
+        self._batch_ended_at = math.inf
 
     def batch_ended(self) -> None:
         self._batch_ended_at = self._clock()
 
     def watch(self) -> None:
-        """Look every :data:`LOOK_SECONDS` until the process ends."""
+        """Look from now on, in a thread, while batches are computed."""
         threading.Thread(target=self._watch, name="contention", daemon=True).start()
 
     def look(self) -> bool:
-        """Update ``present`` from the time since the last look, if that is long enough, and return it."""
-        with self._lock:
-            if self._clock() - self._looked_at >= SHORTEST_SECONDS:
-                self._judge()
-                self._restart()
-        return self.present
-
-    def _judge(self) -> bool:
+        """Update ``present`` from the time since the last look, and return it."""
         now, before = self._available(), self._core_seconds
         if before is not None and now is not None:
-            self.present = now - before < self._wanted * (self._clock() - self._looked_at)
+            self.present = now - before < (self._threads - 0.5) * (self._clock() - self._looked_at)
+        self._restart()
         return self.present
+
+    @property
+    def _paused(self) -> bool:
+        return self._clock() - self._batch_ended_at > LOOK_SECONDS
 
     def _restart(self) -> None:
         self._looked_at = self._clock()
         self._core_seconds = self._available()
 
     def _watch(self) -> None:
-        while True:
-            time.sleep(LOOK_SECONDS)
-            self.look()
+        while self._resumed.wait():
+            self._resumed.clear()
+            halved = self.present
+            self._restart()
+            time.sleep(FIRST_SECONDS)
+            if self.look() and not halved:
+                self._abort()
+            while not self._resumed.wait(LOOK_SECONDS) and not self._paused:
+                self.look()
+
+    def _crowded(self) -> bool:
+        """Whether as many other threads run at this moment as this process has, on the whole machine."""
+        rows = [line.split() for line in self._lines() if line.startswith("procs_running")]
+        return any(int(count) > self._threads for _, count in rows)
 
     def _available(self) -> float | None:
         """Core seconds this process could have had since the machine started; None if Linux does not say."""
         ours = {f"cpu{core}" for core in os.sched_getaffinity(0)}
         try:
-            rows = [line.split() for line in self._stat.read_text().splitlines() if line.startswith("cpu")]
+            rows = [line.split() for line in self._lines() if line.startswith("cpu")]
             idle = [int(row[4]) + int(row[5]) for row in rows if row[0] in ours]
-        except (OSError, ValueError, IndexError):
+        except (ValueError, IndexError):
             return None
         if len(idle) < len(ours) or not any(idle):
             return None
         return sum(idle) / os.sysconf("SC_CLK_TCK") + time.process_time()
+
+    def _lines(self) -> list[str]:
+        try:
+            return self._stat.read_text().splitlines()
+        except OSError:
+            return []

@@ -15,7 +15,7 @@ from model_host import protocol
 from model_host.batching.batches import Span
 from model_host.batching.tiles import fitting
 from model_host.engine.adapters import apply_adapter, load_adapter
-from model_host.engine.cpu_contention import SHORTEST_SECONDS, CpuContention
+from model_host.engine.cpu_contention import CpuContention
 from model_host.engine.kv_state import KvState
 from model_host.engine.sampling import SamplerChain
 from model_host.engine.threads import Plan, Speeds, fastest, measure, nearest
@@ -25,6 +25,7 @@ from model_host.snapshots.compression import compressed_share
 
 # Maximum size of a state with additional windows, relative to llama.cpp's own.
 _MOST_BYTES = 1.5
+_LOOK_SECONDS = 0.1  # for CPU contention, before the threads are measured
 _FEWEST_IDLE_CELLS = 1024  # a conversation or two of a small model
 
 DecodeResult = Literal["done", "aborted", "no_room"]
@@ -83,8 +84,9 @@ class Engine:
         llama.cpp fails.
         """
         if self._plan:
+            self._contention.batch_begins()
             tokens = sum(len(span.tokens) for span in spans)
-            self._use(min(self._contention.threads_for_batch(), nearest(self._plan, tokens)))
+            self._use(min(self._contention.most_threads, nearest(self._plan, tokens)))
         if adapter != self._adapter:
             apply_adapter(self._context, self.adapters.get(adapter))
             self._adapter = adapter
@@ -139,9 +141,9 @@ class Engine:
         """
         if self.threads == 1:
             return
-        contention = self._contention = CpuContention(self.threads)
+        contention = self._contention = CpuContention(self.threads, self.abort)
         if not plan:
-            time.sleep(SHORTEST_SECONDS)
+            time.sleep(_LOOK_SECONDS)
             if not contention.look():
                 speeds = measure(self._try, self.threads, limit, time.perf_counter)
                 self.trim(0, 0)

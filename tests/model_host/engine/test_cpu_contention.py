@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from pathlib import Path
 
 import pytest
 
-from model_host.engine.cpu_contention import CpuContention
+from model_host.engine.cpu_contention import FIRST_SECONDS, LOOK_SECONDS, CpuContention
 
 CORES = sorted(os.sched_getaffinity(0))
 SECONDS = 1000.0  # between two looks; the CPU time of this process is negligible beside it
@@ -26,13 +27,16 @@ class Machine:
     def clock(self) -> float:
         return self._now
 
-    def passes(self, seconds: float, *, idle: float, elsewhere: float = 0.0) -> None:
+    def passes(self, seconds: float, *, idle: float, elsewhere: float = 0.0, running: int = 1) -> None:
         """Pass time, in which each core of this process idles ``idle`` seconds, and a foreign core ``elsewhere``."""
         self._now += seconds
         self._ticks += idle * os.sysconf("SC_CLK_TCK")
         rows = [f"cpu{core} 1 2 3 {self._ticks:.0f} 5 6 7 8 9 10" for core in CORES]
         foreign = f"cpu{CORES[-1] + 1} 0 0 0 {elsewhere * os.sysconf('SC_CLK_TCK'):.0f} 0 0"
-        self.stat.write_text("\n".join(["cpu  9 9 9 9 9 9 9 9 9 9", *rows, foreign, "intr 9 9", "btime 9"]))
+        lines = ["cpu  9 9 9 9 9 9 9 9 9 9", *rows, foreign, "intr 9 9", f"procs_running {running}"]
+        replacing = self.stat.with_suffix(".new")  # a look in another thread never sees half of a file
+        replacing.write_text("\n".join(lines))
+        replacing.replace(self.stat)
 
 
 @pytest.fixture
@@ -42,7 +46,7 @@ def machine(tmp_path: Path) -> Machine:
 
 @pytest.fixture
 def contention(machine: Machine) -> CpuContention:
-    return CpuContention(len(CORES), machine.stat, machine.clock)
+    return CpuContention(len(CORES), pytest.fail, machine.stat, machine.clock)
 
 
 def test_it_is_there_while_half_a_core_is_missing(machine: Machine, contention: CpuContention) -> None:
@@ -53,50 +57,41 @@ def test_it_is_there_while_half_a_core_is_missing(machine: Machine, contention: 
         assert contention.present is present
 
 
-def test_a_moment_is_too_short_to_tell(machine: Machine, contention: CpuContention) -> None:
-    for _ in range(2):
-        machine.passes(0.06, idle=0)
-        seen = contention.look()
-    assert seen, "both moments together are long enough"
-
-
-def test_after_a_pause_a_batch_does_not_start_with_what_was_before(
+def test_after_a_pause_a_batch_has_fewer_threads_only_if_others_run_now(
     machine: Machine, contention: CpuContention
 ) -> None:
-    def batch(idle: float) -> int:
-        """Threads of a batch after a second that others used, if the cores idle ``idle`` of each second now."""
+    def after(seconds: float, running: int) -> int:
+        """Threads of a batch after a pause, while so many threads run; there was contention before."""
+        contention.batch_begins()
         machine.passes(SECONDS, idle=0)
         assert contention.look()
-        return contention.threads_for_batch(lambda seconds: machine.passes(seconds, idle=idle * seconds))
+        contention.batch_ended()
+        machine.passes(seconds, idle=0, running=running)
+        contention.batch_begins()
+        return contention.most_threads
 
-    assert batch(idle=1) == len(CORES)
-    assert batch(idle=0) == max(1, len(CORES) // 2)
+    every, half = len(CORES), max(1, len(CORES) // 2)
+    assert after(1, running=every) == every
+    assert after(1, running=every + 1) == half
+    assert after(LOOK_SECONDS / 2, running=1) == half, "there was no pause"
     contention.batch_ended()
-    assert batch(idle=1) == len(CORES), "a batch ended a second ago"
-    machine.passes(0.2, idle=0)
-    contention.look()
-    contention.batch_ended()
-    assert contention.threads_for_batch(pytest.fail) == max(1, len(CORES) // 2), "there was no pause"
+    machine.passes(1, idle=0)
+    assert contention.most_threads == every, "nothing is known of the next batch"
 
 
-@pytest.mark.parametrize(
-    ("idle", "seconds", "present"), [((1, 0), 0.02, False), ((0.5, 1.3), 0.05, False), ((0, 0.2), 0.05, True)]
-)
-def test_after_a_pause_idle_cores_are_told_early_and_contention_later(
-    machine: Machine, contention: CpuContention, idle: tuple[float, float], seconds: float, present: bool
-) -> None:
-    """In ``idle`` cores' parts of the first and the second stretch of the look anew."""
-    machine.passes(SECONDS, idle=0)
-    assert contention.look()
-    shares, slept = iter(idle), []
-
-    def sleep(length: float) -> None:
-        slept.append(length)
-        machine.passes(length, idle=next(shares) * length)
-
-    contention.threads_for_batch(sleep)
-    assert sum(slept) == pytest.approx(seconds)
-    assert contention.present is present
+@pytest.mark.parametrize("idle", [True, False])
+def test_a_batch_that_meets_contention_at_its_start_is_aborted(machine: Machine, idle: bool) -> None:
+    """Real seconds for the look: the clock of the machine goes on while the thread sleeps."""
+    aborted = threading.Event()
+    contention = CpuContention(len(CORES), aborted.set, machine.stat, machine.clock)
+    contention.watch()
+    contention.batch_begins()
+    until = time.monotonic() + (2 * FIRST_SECONDS if idle else 20)
+    while time.monotonic() < until and not aborted.is_set():
+        machine.passes(0.5, idle=0.5 * idle)
+        time.sleep(FIRST_SECONDS / 10)
+    assert aborted.is_set() is not idle
+    assert contention.present is not idle
 
 
 def test_cores_that_this_process_may_not_use_do_not_count(
@@ -108,7 +103,7 @@ def test_cores_that_this_process_may_not_use_do_not_count(
 
 def test_its_own_threads_are_no_contention(machine: Machine) -> None:
     machine.passes(SECONDS, idle=SECONDS)
-    contention = CpuContention(1, machine.stat, time.process_time)
+    contention = CpuContention(1, pytest.fail, machine.stat, time.process_time)
     until = time.process_time() + 0.2
     while time.process_time() < until:
         pass
@@ -121,7 +116,7 @@ def test_its_own_threads_are_no_contention(machine: Machine) -> None:
 )
 def test_there_is_none_where_the_system_does_not_tell(machine: Machine, text: str) -> None:
     machine.stat.write_text(text)
-    contention = CpuContention(len(CORES), machine.stat, machine.clock)
+    contention = CpuContention(len(CORES), pytest.fail, machine.stat, machine.clock)
     machine.passes(SECONDS, idle=0)
     machine.stat.write_text(text)
     assert not contention.look()
@@ -132,7 +127,7 @@ def test_there_is_none_where_the_system_does_not_tell(machine: Machine, text: st
 
 
 def test_this_machine_tells() -> None:
-    contention = CpuContention(len(CORES) + 1)
+    contention = CpuContention(len(CORES) + 1, pytest.fail)
     until = time.monotonic() + 0.2
     while time.monotonic() < until:
         pass
