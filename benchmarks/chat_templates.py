@@ -39,7 +39,10 @@ class Characters:
     """A vocabulary of characters, with the control token by which LFM2's form of tool calls is recognized."""
 
     bos, eos = "<s>", "</s>"
-    control_pattern = re.compile(r"<\|tool_call_start\|>")
+    control = r"<\|tool_call_start\|>"
+
+    def controls(self, text: str) -> list[tuple[int, int]]:
+        return [match.span() for match in re.finditer(self.control, text)]
 
     def tokenize(self, text: str, *, special: bool) -> list[int]:
         return [ord(character) for character in text]
@@ -66,7 +69,7 @@ def main() -> None:
     for path in sorted(folder.glob("*.jinja")):
         lfm = Characters()
         if not path.name.startswith("LFM2"):
-            lfm.control_pattern = re.compile("(?!)")
+            lfm.control = "(?!)"
         builders[path.stem] = PromptBuilder(path.read_text(encoding="utf-8"), lfm, worker)
     failed = {name: refused(builder) for name, builder in builders.items()}
     for name, builder in builders.items():

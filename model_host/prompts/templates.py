@@ -11,10 +11,9 @@ from __future__ import annotations
 import datetime
 import hashlib
 import json
-import re
 import secrets
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby, takewhile
 from typing import Any, NamedTuple, Protocol
 
@@ -48,8 +47,7 @@ class Tokenizer(Protocol):
     def bos(self) -> str: ...
     @property
     def eos(self) -> str: ...
-    @property
-    def control_pattern(self) -> re.Pattern[str]: ...
+    def controls(self, text: str) -> Iterable[tuple[int, int]]: ...
     def tokenize(self, text: str, *, special: bool) -> list[int]: ...
 
 
@@ -210,7 +208,7 @@ class PromptBuilder:
                     if isinstance(piece, Placeholder) and piece.body and piece.index == last
                 )
                 pieces = pieces[: at + 1]
-            known = self._skeletons[digest] = list(_segments(pieces, self._tokenizer.control_pattern))
+            known = self._skeletons[digest] = list(_segments(pieces, self._tokenizer.controls))
             if len(self._skeletons) > _CACHED_SKELETONS:
                 self._skeletons.popitem(last=False)
         self._skeletons.move_to_end(digest)
@@ -277,7 +275,8 @@ class PromptBuilder:
         bodies = [Body.of(message) for message in PROBE_MESSAGES]
         text = "".join(p if isinstance(p, str) else _filled(p, bodies, marks.fields) for p in called)
         form = find_form(text)
-        if form is None and self._tokenizer.control_pattern.fullmatch(LFM2_FORM.open):
+        whole = (0, len(LFM2_FORM.open))
+        if form is None and whole in self._tokenizer.controls(LFM2_FORM.open):
             self._writes_calls, form = True, LFM2_FORM
         return form
 
@@ -302,7 +301,9 @@ def _check_complete(
             raise ChatTemplateError(f"the model's chat template leaves out the tool {tool.name}")
 
 
-def _segments(pieces: Sequence[str | Placeholder], control: re.Pattern[str]) -> Iterator[Segment]:
+def _segments(
+    pieces: Sequence[str | Placeholder], controls: Callable[[str], Iterable[tuple[int, int]]]
+) -> Iterator[Segment]:
     """Cut rendered text into segments that are tokenized separately.
 
     Messages stand alone, so that their tokens do not depend on what is around them. Template text between fields is
@@ -321,12 +322,12 @@ def _segments(pieces: Sequence[str | Placeholder], control: re.Pattern[str]) -> 
                 run.append(part)
                 continue
             at = 0
-            for match in control.finditer(part):
-                run += [part[at : match.start()]] if match.start() > at else []
+            for start, end in controls(part):
+                run += [part[at:start]] if start > at else []
                 if run:
                     yield run
-                yield match[0]
-                run, at = [], match.end()
+                yield part[start:end]
+                run, at = [], end
             run += [part[at:]] if at < len(part) else []
         if run:
             yield run

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -66,6 +67,20 @@ def test_one_look_finds_what_asking_for_every_token_finds(
         vocabulary = Weights(path, lambda _: True).vocabulary
         assert vocabulary.ending_ids == [each for each in range(vocabulary.size) if vocabulary.ends(each)]
         assert vocabulary._reserved == {each for each in range(vocabulary.size) if reserved(vocabulary, each)}
+
+
+def test_control_tokens_of_a_text_are_those_that_a_pattern_of_all_finds(
+    tiny_model: Path, tool_models: dict[str, Path]
+) -> None:
+    for path in (tiny_model, *tool_models.values()):
+        weights = Weights(path, lambda _: True)
+        vocabulary = weights.vocabulary
+        spellings = sorted(map(vocabulary.text, vocabulary._reserved), key=len, reverse=True)
+        assert len(spellings) > 2
+        every = "".join(f"<{spelling}{spelling[:-1]}{spelling} " for spelling in spellings)
+        for text in (weights.template or "", every, "", "<"):
+            expected = [match.span() for match in re.finditer("|".join(map(re.escape, spellings)), text)]
+            assert list(vocabulary.controls(text)) == expected
 
 
 def reserved(vocabulary: Vocabulary, token: int) -> bool:

@@ -24,7 +24,10 @@ class Letters:
     """A vocabulary of characters."""
 
     bos, eos = "<bos>", "<eos>"
-    control_pattern = re.compile(r"<[a-z/]+>")
+    control = r"<[a-z/]+>"
+
+    def controls(self, text: str) -> list[tuple[int, int]]:
+        return [match.span() for match in re.finditer(self.control, text)]
 
     def tokenize(self, text: str, *, special: bool) -> list[int]:
         return [ord(character) for character in text]
@@ -159,7 +162,7 @@ def test_templates_may_print_the_date(worker: TemplateWorker) -> None:
 
 
 class Lfm2Letters(Letters):
-    control_pattern = re.compile(r"<\|tool_call_(start|end)\|>")
+    control = r"<\|tool_call_(start|end)\|>"
 
 
 def test_a_template_that_leaves_calls_to_the_text_gets_lfm2s_where_the_vocabulary_has_them(
