@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import llama_cpp
+import numpy as np
 from msgspec.structs import replace
 
 from model_host import protocol
@@ -22,6 +23,7 @@ from model_host.engine.threads import Plan, Speeds, fastest, measure, nearest
 from model_host.engine.weights import LoadError, Weights
 from model_host.grammar.gbnf.program import Program
 from model_host.snapshots.compression import compressed_share
+from model_host.snapshots.snapshot_file import State
 
 # Maximum size of a state with additional windows, relative to llama.cpp's own.
 _MOST_BYTES = 1.5
@@ -207,8 +209,8 @@ class Engine:
     # ------------------------------------------------------------------ snapshots.manager.SequenceStates
 
     def save(
-        self, sequence: int, end: int, stops: Sequence[int], earlier: bytes | None
-    ) -> tuple[bytes | bytearray, list[tuple[int, int]]] | None:
+        self, sequence: int, end: int, stops: Sequence[int], earlier: State | None
+    ) -> tuple[State, list[tuple[int, int]]] | None:
         """See :class:`model_host.snapshots.manager.SequenceStates`."""
         if not self._window:
             return self._state(sequence, end), [(1, end)]
@@ -241,13 +243,13 @@ class Engine:
             return KvState.parse(self._state(sequence, stop, llama_cpp.LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY))
         return before.until(stop, self._window) if before is not None else None
 
-    def load(self, sequence: int, state: bytes, length: int) -> bool:
+    def load(self, sequence: int, state: State, length: int) -> bool:
         """See :class:`model_host.snapshots.manager.SequenceStates`."""
         parsed = KvState.parse(state) if self._window else None
         if parsed is not None:
             cut = parsed.until(length, self._window)
             state = cut.packed() if cut is not None else state
-        source = ctypes.cast(ctypes.c_char_p(state), ctypes.POINTER(ctypes.c_uint8))
+        source = np.frombuffer(state, np.uint8).ctypes.data_as(ctypes.POINTER(ctypes.c_uint8))
         read = int(llama_cpp.llama_state_seq_set_data(self._context, source, len(state), sequence))
         self.trim(sequence, length)
         return read == len(state)

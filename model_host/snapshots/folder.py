@@ -137,7 +137,7 @@ class SnapshotFolder:
             self._known[snapshot.path] = snapshot
         return True
 
-    def load(self, snapshot: Snapshot) -> bytes | None:
+    def load(self, snapshot: Snapshot) -> State | None:
         """Return the verified state; if it is damaged or missing, drop the snapshot and return None."""
         state = self.writer.queued(snapshot.path)
         if state is not None:

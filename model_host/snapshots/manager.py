@@ -32,7 +32,7 @@ class SequenceStates(Protocol):
     """The model's KV sequences as bytes."""
 
     def save(
-        self, sequence: int, end: int, stops: Sequence[int], earlier: bytes | None
+        self, sequence: int, end: int, stops: Sequence[int], earlier: State | None
     ) -> tuple[State, list[tuple[int, int]]] | None:
         """Return the state of the first ``end`` positions, and the ranges of lengths at which it can be continued.
 
@@ -44,7 +44,7 @@ class SequenceStates(Protocol):
     def reusable(self, sequence: int, length: int) -> bool:
         """See :class:`model_host.batching.slots.Memory`."""
 
-    def load(self, sequence: int, state: bytes, length: int) -> bool:
+    def load(self, sequence: int, state: State, length: int) -> bool:
         """Fill an empty sequence with the first ``length`` positions; return False when llama.cpp rejects the state."""
 
 
@@ -154,7 +154,7 @@ class SnapshotManager:
         owner: str,
         shared: int,
         end: int,
-        earlier: bytes | None,
+        earlier: State | None,
         stops: Sequence[int] = (),
         outgrown: Sequence[Snapshot] = (),
     ) -> None:
