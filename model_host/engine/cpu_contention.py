@@ -19,8 +19,8 @@ class CpuContention:
     It could have the cores that idle and those that it uses itself. Run delay and pressure stall would show only that
     threads wait, which ends as soon as there are fewer of them (docs/decisions/0015-threads.md). What others did before
     a batch, such as a client that made its prompt, says nothing about the batch itself: after a pause it starts with
-    all threads, unless others are about to run now as before. If the first look finds contention, ``abort`` ends the
-    batch, which is then computed with fewer.
+    all threads, unless there was contention before it and others run at this moment, too. If the first look finds that
+    this was wrong, ``abort`` ends the batch, which is then computed anew.
     """
 
     present = False
@@ -47,7 +47,8 @@ class CpuContention:
 
     def batch_begins(self) -> None:
         if self._paused:
-            self.present = self.present and self._crowded()
+            running = self._rows("procs_running")  # on the whole machine, at this moment
+            self.present = self.present and any(int(row[1]) > self._threads for row in running)
             self._resumed.set()
         self._batch_ended_at = math.inf
 
@@ -80,30 +81,25 @@ class CpuContention:
             halved = self.present
             self._restart()
             time.sleep(FIRST_SECONDS)
-            if self.look() and not halved:
+            if self.look() is not halved:
                 self._abort()
             while not self._resumed.wait(LOOK_SECONDS) and not self._paused:
                 self.look()
-
-    def _crowded(self) -> bool:
-        """Whether as many other threads run at this moment as this process has, on the whole machine."""
-        rows = [line.split() for line in self._lines() if line.startswith("procs_running")]
-        return any(int(count) > self._threads for _, count in rows)
 
     def _available(self) -> float | None:
         """Core seconds this process could have had since the machine started; None if Linux does not say."""
         ours = {f"cpu{core}" for core in os.sched_getaffinity(0)}
         try:
-            rows = [line.split() for line in self._lines() if line.startswith("cpu")]
-            idle = [int(row[4]) + int(row[5]) for row in rows if row[0] in ours]
+            idle = [int(row[4]) + int(row[5]) for row in self._rows("cpu") if row[0] in ours]
         except (ValueError, IndexError):
             return None
         if len(idle) < len(ours) or not any(idle):
             return None
         return sum(idle) / os.sysconf("SC_CLK_TCK") + time.process_time()
 
-    def _lines(self) -> list[str]:
+    def _rows(self, name: str) -> list[list[str]]:
         try:
-            return self._stat.read_text().splitlines()
+            lines = self._stat.read_text().splitlines()
         except OSError:
             return []
+        return [line.split() for line in lines if line.startswith(name)]

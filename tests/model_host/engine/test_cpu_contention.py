@@ -79,19 +79,25 @@ def test_after_a_pause_a_batch_has_fewer_threads_only_if_others_run_now(
     assert contention.most_threads == every, "nothing is known of the next batch"
 
 
-@pytest.mark.parametrize("idle", [True, False])
-def test_a_batch_that_meets_contention_at_its_start_is_aborted(machine: Machine, idle: bool) -> None:
-    """Real seconds for the look: the clock of the machine goes on while the thread sleeps."""
+@pytest.mark.parametrize("before", [True, False])
+@pytest.mark.parametrize("now", [True, False])
+def test_a_batch_that_starts_with_the_wrong_number_of_threads_is_aborted(
+    machine: Machine, before: bool, now: bool
+) -> None:
+    """Contention ``before`` the batch and ``now``. The machine's clock goes on while the watching thread sleeps."""
     aborted = threading.Event()
     contention = CpuContention(len(CORES), aborted.set, machine.stat, machine.clock)
+    machine.passes(SECONDS, idle=0 if before else SECONDS, running=len(CORES) + 1)
+    assert contention.look() is before
     contention.watch()
     contention.batch_begins()
-    until = time.monotonic() + (2 * FIRST_SECONDS if idle else 20)
+    assert contention.present is before
+    until = time.monotonic() + (2 * FIRST_SECONDS if before is now else 20)
     while time.monotonic() < until and not aborted.is_set():
-        machine.passes(0.5, idle=0.5 * idle)
+        machine.passes(0.5, idle=0 if now else 0.5)
         time.sleep(FIRST_SECONDS / 10)
-    assert aborted.is_set() is not idle
-    assert contention.present is not idle
+    assert aborted.is_set() is (before is not now)
+    assert contention.present is now
 
 
 def test_cores_that_this_process_may_not_use_do_not_count(
