@@ -14,6 +14,8 @@ from pathlib import Path
 from msgspec import Struct
 
 from gateway.base.patterns import any_case
+from gateway.wiki.folder.dialects import front_title
+from gateway.wiki.folder.markdown import extract_markdown
 from gateway.wiki.wikitext.protect import decode_entities
 
 HTML = frozenset({".html", ".htm", ".xhtml"})
@@ -26,7 +28,6 @@ _LANGUAGE = re.compile(r"(.+)\.([a-z]{2}(?:[_-][A-Za-z]{2,4})?)")
 _TITLE = any_case(r"<title[^<>]*>([^<]*)</title>")
 _HEADING = any_case(r"<h([1-6])[^<>]*>(.{0,2000}?)</h\1\s*>", re.S)
 _TAG = re.compile(r"<[^<>]*>")
-_MARKDOWN_HEADING = re.compile(r"^#{1,6}[ \t]+(\S.*)$|^(\S.*)\r?\n(?:=+|-{3,})[ \t]*$", re.MULTILINE)
 _CHARSET = re.compile(rb"charset\s*=\s*[\"']?([\w-]+)", re.IGNORECASE)
 # Generators of manuals number headings. A number needs its dot: "3 ways" begins with none.
 _NUMBER = any_case(
@@ -121,9 +122,11 @@ def _names(path: Path) -> tuple[str, str]:
     """The title that the file states, or its first heading, and the first heading."""
     text = read_text(path)[:_HEAD]
     if path.suffix.lower() in MARKDOWN:
-        found = _MARKDOWN_HEADING.search(text)
-        heading = _line((found[1] or found[2]).strip(" #*")) if found else ""
-        return heading, heading
+        headings = sorted(
+            (each for each in extract_markdown(text) if each.heading), key=lambda each: each.level > 1
+        )
+        heading = _line(headings[0].heading) if headings else ""
+        return _line(front_title(text)) or heading, heading
     title, first = _TITLE.search(text), _HEADING.search(text)
     heading = _line(_TAG.sub("", first[2])) if first else ""
     return (_line(title[1]) if title else "") or heading, unnumbered(heading)

@@ -27,7 +27,7 @@ from gateway.wiki.source import Section
 
 _BATCH = 64  # files a transaction
 # Of both readers: a file that another version read is read again.
-_VERSION = 10 * html.VERSION + 1
+_VERSION = 10 * html.VERSION + 2
 
 
 def import_folder(

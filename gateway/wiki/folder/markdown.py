@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 
+from gateway.wiki.folder.dialects import FENCE, closes, plain_lines, without_templates
 from gateway.wiki.source import Section
 
 _HEADING = re.compile(r"(#{1,6})[ \t]+(.*?)[ \t]*#*[ \t]*")
 _UNDERLINE = re.compile(r"(=+|-{2,})[ \t]*")
 _BREAK = re.compile(r"[ ]{0,3}([-*_])[ \t]*(?:\1[ \t]*){2,}")
-_FENCE = re.compile(r"[ ]{0,3}(`{3,}|~{3,}).*")
 _RULE = re.compile(r"\|?[ \t]*:?-+:?[ \t]*(\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*")
 _IMAGE = re.compile(r"!\[[^\[\]]*\]\([^()]*\)")
 _LINK = re.compile(r"\[([^\[\]]+)\](?:\([^()]*\)|\[[^\[\]]*\])")
@@ -24,12 +24,12 @@ _ITEM = re.compile(r"([ \t]*)(?:([*+-])|(\d{1,9})[.)])[ \t]+(?=\S)")
 _QUOTE = re.compile(r"[ ]{0,3}(?:>[ ]?)+")
 _HARD_BREAK = re.compile(r"(?:[ ]{2,}|\\)\Z")
 _INDENTED = re.compile(r"[ ]{4}|[ ]{0,3}\t")
-_FRONT = re.compile(r"\A---\r?\n.*?\n---[ \t]*(?:\n|\Z)", re.DOTALL)
+_ID = re.compile(r"[ \t]*\{:?[ \t]*#([^\s{}]{1,200})[^{}]{0,200}\}\Z")
 
 
 def extract_markdown(text: str) -> list[Section]:
     """Sections in page order; the first is the lead, which may be empty. Linear in the length."""
-    reader = _Reader(_FRONT.sub("", text, count=1).splitlines())
+    reader = _Reader(list(plain_lines(text)))
     return reader.sections()
 
 
@@ -37,7 +37,7 @@ class _Reader:
     def __init__(self, lines: list[str]) -> None:
         self._lines = lines
         self._done: list[Section] = []
-        self._head = ("", 1)
+        self._head = ("", "", 1)  # heading, anchor, level
         self._items: list[str] = []  # the section's lines
         self._paragraph: list[str] = []  # the lines of the open paragraph or item
         self._in_list = self._in_table = False
@@ -45,13 +45,11 @@ class _Reader:
     def sections(self) -> list[Section]:
         fence = ""
         for index, line in enumerate(self._lines):
-            opened = _FENCE.fullmatch(line)
-            if fence:
-                if opened and opened[1].startswith(fence):
-                    fence = ""
-                else:
-                    self._items.append(line)
-            elif opened:
+            if fence and closes(line, fence):
+                fence = ""
+            elif fence:
+                self._items.append(line)
+            elif opened := FENCE.fullmatch(line):
                 self._end_paragraph()
                 fence = opened[1]
             else:
@@ -111,13 +109,14 @@ class _Reader:
 
     def _begin_section(self, heading: str, level: int) -> None:
         self._end_section()
-        self._head = _inline(heading).strip(), level
+        given = _ID.search(heading)
+        heading = _inline(heading[: given.start()] if given else heading).strip()
+        self._head = heading, given[1] if given else _anchor(heading), level
 
     def _end_section(self) -> None:
         self._end_paragraph()
         self._in_list = self._in_table = False
-        heading, level = self._head
-        self._done.append(Section(heading, _anchor(heading), level, "\n".join(self._items).strip("\n")))
+        self._done.append(Section(*self._head, "\n".join(self._items).strip("\n")))
         self._items.clear()
 
 
@@ -138,7 +137,8 @@ def _inline(text: str) -> str:
         return f"\ue000{len(kept) - 1}\ue001"
 
     text = _AS_IT_IS.sub(aside, text.translate(_NO_MARKS))
-    text = _EMPHASIS.sub(lambda found: found[2] or found[4], _LINK.sub(r"\1", _IMAGE.sub("", text)))
+    text = without_templates(_LINK.sub(r"\1", _IMAGE.sub("", text)))
+    text = _EMPHASIS.sub(lambda found: found[2] or found[4], text)
     return _ASIDE.sub(lambda found: kept[int(found[1])], text).rstrip()
 
 

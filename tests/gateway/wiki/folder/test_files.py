@@ -48,6 +48,16 @@ def test_titles_lack_the_sites_name_and_numbers(tmp_path: Path) -> None:
     assert list(titles(tmp_path).values()) == ["Start", "Middle", "End", "3 ways to go - fast"]
 
 
+def test_titles_of_markdown(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        a_md="---\ntitle: Stated\n---\n## Text {#text}\n",
+        b_md="```sh\n# a comment\n```\n## Under it\n# Whole\n",
+        c_md="## Only {#only}\n",
+    )
+    assert titles(tmp_path) == {"a.md": "Stated", "b.md": "Whole", "c.md": "Only"}
+
+
 def test_a_title_that_all_pages_have_is_no_title(tmp_path: Path) -> None:
     write(
         tmp_path,
