@@ -1,4 +1,4 @@
-"""`hearth import-wiki`: fill the local wiki from a MediaWiki XML export, or from a folder of HTML or Markdown."""
+"""`hearth import-wiki`: fill the local wiki from a MediaWiki XML export, or from a folder of files."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def import_wiki(
     as_json: bool,
     local: LocalOptions,
 ) -> None:
-    """Import a MediaWiki XML export (.xml, .gz, .bz2, .zst) into the local wiki, or a folder of HTML or Markdown files.
+    """Import a MediaWiki XML export (.xml, .gz, .bz2, .zst) into the local wiki, or a folder of HTML, Markdown or text.
 
     The server may be running. Run the same command again to resume an interrupted download or import. A newer
     export of the same wiki, or a folder whose files changed, updates only the pages that changed.

@@ -7,20 +7,26 @@ import os
 import re
 import stat
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, count
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from gateway.base.patterns import any_case
 from gateway.wiki.folder.dialects import front_title
 from gateway.wiki.folder.markdown import extract_markdown
+from gateway.wiki.source import Section
 from gateway.wiki.wikitext.protect import decode_entities
 
 HTML = frozenset({".html", ".htm", ".xhtml"})
 MARKDOWN = frozenset({".md", ".markdown"})
+TEXT = frozenset({".txt", ".text"})
+# Files beside a manual that are no pages.
+_NOT_PAGES = frozenset({"cmakelists", "copying", "license", "licence", "requirements", "robots"})
 MAX_BYTES = 4 * 1024 * 1024  # as for a page of an export
+_LONGEST_LINE = 100  # characters of a text's first line that is its title
 _HEAD = 64 * 1024  # characters in which a title is looked for
 
 # ``intro.de.html`` beside ``intro.en.html``, as Apache's content negotiation has them.
@@ -31,8 +37,9 @@ _TAG = re.compile(r"<[^<>]*>")
 _CHARSET = re.compile(rb"charset\s*=\s*[\"']?([\w-]+)", re.IGNORECASE)
 # Generators of manuals number headings. A number needs its dot: "3 ways" begins with none.
 _NUMBER = any_case(
-    r"(?:(?:chapter|part|appendix)\s+[0-9A-Z]+[.:]\s*|(?:[0-9]+|[A-Z])(?:\.[0-9]+)*\.\s+|[A-Z]?[0-9]*(?:\.[0-9]+)+\s+)",
+    r"(?:(?:chapter|part|appendix)\s+[0-9A-Z]+[.:]\s*|(?:chapter|appendix)\s+[0-9A-Z]{1,2}\s+|(?:[0-9]+|[A-Z])(?:\.[0-9]+)*\.\s+|[A-Z]?[0-9]*(?:\.[0-9]+)+\s+)",
 )
+_BARE = re.compile(r"([0-9]{1,3})\s+(?=\S)")
 _SITE = re.compile(r"\s+(?:[|–—·:]|::|-{1,2})\s+")
 
 
@@ -89,13 +96,33 @@ def unnumbered(heading: str) -> str:
     return heading[number.end() :] if number and number.end() < len(heading) else heading
 
 
+def without_numbers(sections: Sequence[Section]) -> list[Section]:
+    """Sections without the numbers of their headings; "1 Start" has one if "2 End" follows on its level."""
+    plain = [unnumbered(each.heading) for each in sections]
+    bare = [(each.level, _BARE.match(heading)) for each, heading in zip(sections, plain, strict=True)]
+    counted = defaultdict[int, list[int]](list)
+    for level, number in bare:
+        if number:
+            counted[level].append(int(number[1]))
+    for index, (level, number) in enumerate(bare):
+        if number and counted[level] == list(range(1, len(counted[level]) + 1)) and len(counted[level]) > 1:
+            plain[index] = plain[index][number.end() :]
+    return [replace(each, heading=heading) for each, heading in zip(sections, plain, strict=True)]
+
+
 def _paths(folder: Path, unread: Callable[[OSError], None]) -> Iterator[Path]:
     """Files with a known ending; links, hidden ones and what is no file are left out."""
     for top, folders, files in os.walk(folder, onerror=unread):
         folders[:] = [name for name in folders if not name.startswith(".")]
+        sources = set(files)
         for name in files:
             path = Path(top, name)
-            if path.suffix.lower() not in HTML | MARKDOWN or name.startswith("."):
+            kind = path.suffix.lower()
+            if kind not in HTML | MARKDOWN | TEXT or name.startswith("."):
+                continue
+            if kind in TEXT and (
+                path.stem.lower() in _NOT_PAGES or sources & {path.stem + each for each in HTML | MARKDOWN}
+            ):
                 continue
             try:
                 if stat.S_ISREG(path.lstat().st_mode):
@@ -120,8 +147,11 @@ def _in_language(paths: list[Path], language: str) -> list[Path]:
 
 def _names(path: Path) -> tuple[str, str]:
     """The title that the file states, or its first heading, and the first heading."""
-    text = read_text(path)[:_HEAD]
-    if path.suffix.lower() in MARKDOWN:
+    text, kind = read_text(path)[:_HEAD], path.suffix.lower()
+    if kind in TEXT:
+        first_line = _line(text.strip().partition("\n")[0])
+        return (first_line, first_line) if len(first_line) <= _LONGEST_LINE else ("", "")
+    if kind in MARKDOWN:
         headings = sorted(
             (each for each in extract_markdown(text) if each.heading), key=lambda each: each.level > 1
         )

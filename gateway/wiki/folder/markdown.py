@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from gateway.wiki.folder.dialects import FENCE, closes, plain_lines, without_templates
 from gateway.wiki.source import Section
@@ -33,9 +34,15 @@ def extract_markdown(text: str) -> list[Section]:
     return reader.sections()
 
 
+def joined_lines(lines: Iterable[str]) -> str:
+    """Lines of plain text as paragraphs, items, rows and code; signs are no markup."""
+    return _Reader(list(lines), is_plain=True).sections()[0].text
+
+
 class _Reader:
-    def __init__(self, lines: list[str]) -> None:
+    def __init__(self, lines: list[str], *, is_plain: bool = False) -> None:
         self._lines = lines
+        self._plain = is_plain
         self._done: list[Section] = []
         self._head = ("", "", 1)  # heading, anchor, level
         self._items: list[str] = []  # the section's lines
@@ -49,7 +56,7 @@ class _Reader:
                 fence = ""
             elif fence:
                 self._items.append(line)
-            elif opened := FENCE.fullmatch(line):
+            elif not self._plain and (opened := FENCE.fullmatch(line)):
                 self._end_paragraph()
                 fence = opened[1]
             else:
@@ -63,9 +70,9 @@ class _Reader:
             self._end_paragraph()
             self._in_table = False
             self._items.append("")
-        elif heading := _HEADING.fullmatch(line):
+        elif not self._plain and (heading := _HEADING.fullmatch(line)):
             self._begin_section(heading[2], len(heading[1]))
-        elif _UNDERLINE.fullmatch(line) and self._paragraph:
+        elif not self._plain and _UNDERLINE.fullmatch(line) and self._paragraph:
             title = " ".join(self._paragraph)
             self._paragraph.clear()
             self._begin_section(title, 1 if line[0] == "=" else 2)
@@ -73,7 +80,8 @@ class _Reader:
             self._in_table = True
         elif line.lstrip().startswith("|") or ("|" in line and (self._in_table or _is_rule(following))):
             self._end_paragraph()
-            self._items.append(_row(line))
+            cells = line.strip().strip("|").split("|")
+            self._items.append(" | ".join(self._inline(cell.strip()) for cell in cells))
         elif _BREAK.fullmatch(line):
             self._end_paragraph()
             self._in_list = False
@@ -102,16 +110,19 @@ class _Reader:
         else:
             self._paragraph += [before.rstrip(), line.lstrip()]
 
+    def _inline(self, text: str) -> str:
+        return text.rstrip() if self._plain else _inline(text)
+
     def _end_paragraph(self) -> None:
         if self._paragraph:
-            self._items.append(_inline(" ".join(self._paragraph)))
+            self._items.append(self._inline(" ".join(self._paragraph)))
             self._paragraph.clear()
 
     def _begin_section(self, heading: str, level: int) -> None:
         self._end_section()
         given = _ID.search(heading)
         heading = _inline(heading[: given.start()] if given else heading).strip()
-        self._head = heading, given[1] if given else _anchor(heading), level
+        self._head = heading, given[1] if given else anchor_of(heading), level
 
     def _end_section(self) -> None:
         self._end_paragraph()
@@ -122,10 +133,6 @@ class _Reader:
 
 def _is_rule(line: str) -> bool:
     return "|" in line and _RULE.fullmatch(line) is not None
-
-
-def _row(line: str) -> str:
-    return " | ".join(_inline(cell.strip()) for cell in line.strip().strip("|").split("|"))
 
 
 def _inline(text: str) -> str:
@@ -142,6 +149,6 @@ def _inline(text: str) -> str:
     return _ASIDE.sub(lambda found: kept[int(found[1])], text).rstrip()
 
 
-def _anchor(heading: str) -> str:
+def anchor_of(heading: str) -> str:
     """The fragment that GitHub and most generators give a heading."""
     return re.sub(r"\s+", "-", re.sub(r"[^\w\s-]", "", heading.lower()).strip())

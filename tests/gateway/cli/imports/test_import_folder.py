@@ -59,10 +59,29 @@ def test_only_what_changed_is_written(hearth: Run, tmp_path: Path) -> None:
     assert again["unchanged"] == 2
 
 
+async def test_a_manual_in_one_file_becomes_pages(hearth: Run, tmp_path: Path, database: Database) -> None:
+    folder = tmp_path / "kettle"
+    folder.mkdir()
+    (folder / "manual.txt").write_text("The Kettle\n\nOne.\n\n1. Boiling\n\nIt boils.\n")
+    assert hearth("import-wiki", str(folder)).returncode == 0
+    wiki = LocalWiki(database, WikiSettings())
+    assert [each.heading for each in (await wiki.fetch("The Kettle")).sections] == ["", "Boiling"]
+    long = "".join(f"1.{n}. Part {n}\n\n{f'Sentence {n}. ' * 150}\n\n" for n in range(1, 41))
+    (folder / "manual.txt").write_text(f"The Kettle\n\n1. Boiling\n\nIt boils.\n\n{long}")
+    counts = json.loads(hearth("import-wiki", str(folder), "--json").stdout)["counts"]
+    assert (counts["added"], counts["updated"]) == (41, 1)
+    assert (await wiki.fetch("Part 7")).sections[0].anchor == "17-part-7"
+    again = json.loads(hearth("import-wiki", str(folder), "--json", "--prune").stdout)["counts"]
+    assert (again["added"], again["unchanged"], again["removed"]) == (0, 42, 0)
+    (folder / "manual.txt").write_text(f"1. The Kettle\n\n{long}")
+    counts = json.loads(hearth("import-wiki", str(folder), "--json").stdout)["counts"]
+    assert (counts["unchanged"], counts["removed"]) == (40, 1)
+
+
 def test_a_folder_without_pages(hearth: Run, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     done = hearth("import-wiki", "empty")
-    assert done.returncode == 1 and "has no HTML or Markdown file" in done.stderr
+    assert done.returncode == 1 and "has no HTML, Markdown or text file" in done.stderr
 
 
 def test_a_page_that_cannot_be_read_is_named(hearth: Run, tmp_path: Path) -> None:

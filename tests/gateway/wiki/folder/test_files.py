@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from gateway.wiki.folder.files import page_files, read_text, unnumbered
+from gateway.wiki.folder.files import page_files, read_text, unnumbered, without_numbers
+from gateway.wiki.source import Section
 from tests.writing import write_files
 
 
@@ -34,11 +35,19 @@ def test_one_language_of_each_page(tmp_path: Path) -> None:
 
 
 def test_links_hidden_files_and_other_kinds_are_left_out(tmp_path: Path) -> None:
-    write(tmp_path, a_html=html("A"), sub__b_md="# B", sub__c_css="x", d_txt="x")
+    write(
+        tmp_path,
+        a_html=html("A"),
+        sub__b_md="# B",
+        sub__c_css="x",
+        a_txt="x",
+        LICENSE_txt="x",
+        d_txt="Notes\n\nx",
+    )
     (tmp_path / "e.html").symlink_to(tmp_path / "a.html")
     (tmp_path / ".git").mkdir()
     (tmp_path / ".git" / "f.html").write_text(html("F"))
-    assert titles(tmp_path) == {"a.html": "A", "sub/b.md": "B"}
+    assert titles(tmp_path) == {"a.html": "A", "d.txt": "Notes", "sub/b.md": "B"}
 
 
 def test_titles_lack_the_sites_name_and_numbers(tmp_path: Path) -> None:
@@ -92,6 +101,20 @@ def test_a_title_that_all_pages_have_is_no_title(tmp_path: Path) -> None:
 )
 def test_numbers_of_headings(heading: str, without: str) -> None:
     assert unnumbered(heading) == without
+
+
+@pytest.mark.parametrize(
+    ("headings", "without"),
+    [
+        (["", "1 Start", "2 End", "Appendix A Keys"], ["", "Start", "End", "Keys"]),
+        (["", "1 Start", "1.1 Go", "2 End"], ["", "Start", "Go", "End"]),
+        (["", "3 ways", "5 rules"], ["", "3 ways", "5 rules"]),
+        (["", "1 day", "Other"], ["", "1 day", "Other"]),
+    ],
+)
+def test_numbers_of_a_file(headings: list[str], without: list[str]) -> None:
+    sections = [Section(each, "", 2, "") for each in headings]
+    assert [each.heading for each in without_numbers(sections)] == without
 
 
 @pytest.mark.parametrize(
