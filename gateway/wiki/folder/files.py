@@ -31,6 +31,7 @@ _HEAD = 64 * 1024  # characters in which a title is looked for
 
 # ``intro.de.html`` beside ``intro.en.html``, as Apache's content negotiation has them.
 _LANGUAGE = re.compile(r"(.+)\.([a-z]{2}(?:[_-][A-Za-z]{2,4})?)")
+_FOLDER_LANGUAGE = any_case(r"[a-z]{2}(?:[_-][a-z]{2,4})?")
 _TITLE = any_case(r"<title[^<>]*>([^<]*)</title>")
 _HEADING = any_case(r"<h([1-6])[^<>]*>(.{0,2000}?)</h\1\s*>", re.S)
 _TAG = re.compile(r"<[^<>]*>")
@@ -142,7 +143,15 @@ def _in_language(paths: list[Path], language: str) -> list[Path]:
         if len(found) > 1 or plain in paths:
             kept = found.get(language.lower(), plain if plain in paths else None)
             dropped |= {path for path in (plain, *found.values()) if path != kept}
-    return [path for path in paths if path not in dropped]
+    known = set(paths)
+    return [path for path in paths if path not in dropped and known.isdisjoint(_translated(path, language))]
+
+
+def _translated(path: Path, language: str) -> Iterator[Path]:
+    """Where the file is in ``language``, if a folder of its path is named by another one: ``de/intro.html``."""
+    for index, name in enumerate(path.parts[:-1]):
+        if _FOLDER_LANGUAGE.fullmatch(name) and name.lower() != language.lower():
+            yield Path(*path.parts[:index], language, *path.parts[index + 1 :])
 
 
 def _names(path: Path) -> tuple[str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -29,6 +29,7 @@ from gateway.wiki.folder.files import (
     read_text,
     without_numbers,
 )
+from gateway.wiki.folder.frame import SAMPLE, frame_lines, without_frame
 from gateway.wiki.folder.markdown import extract_markdown
 from gateway.wiki.folder.split import LONG, Titles, parts
 from gateway.wiki.folder.text import extract_text
@@ -70,9 +71,10 @@ def import_folder(
     sizes = [_size(file.path) for file in files]
     begin(sum(sizes))
     origin, titles = origin_of(site), Titles(files)
+    frame = _frame(files)
     for start in range(0, len(files), _BATCH):
         batch = files[start : start + _BATCH]
-        by_file = {file.title: _pages(file, titles, counts) for file in batch}
+        by_file = {file.title: _pages(file, titles, frame, counts) for file in batch}
         pages = [page for each in by_file.values() for page in each]
         names = [*by_file, *(page.title for page in pages)]
         known = database.read_sync(partial(sql.known_names, titles=names, origin=origin))
@@ -103,7 +105,16 @@ class _Page(Struct, frozen=True):
     sections: Callable[[], list[Section]]
 
 
-def _pages(file: PageFile, titles: Titles, counts: Counts) -> list[_Page]:
+def _frame(files: Sequence[PageFile]) -> frozenset[str]:
+    """The lines that most pages of the folder begin or end with, by a sample of them."""
+    pages = []
+    for file in files[:: -(-len(files) // SAMPLE)]:
+        with suppress(OSError):
+            pages.append(_read(file, read_text(file.path)))
+    return frame_lines(pages)
+
+
+def _pages(file: PageFile, titles: Titles, frame: frozenset[str], counts: Counts) -> list[_Page]:
     """The pages of a file. One that is too short to be split is read only if its page is not known."""
     try:
         size = file.path.stat().st_size
@@ -116,10 +127,15 @@ def _pages(file: PageFile, titles: Titles, counts: Counts) -> list[_Page]:
         return []
     if len(text) <= LONG:
         return [
-            _Page(file.title, _revision(text.encode("utf-8", "replace")), size, lambda: _read(file, text))
+            _Page(
+                file.title,
+                _revision(f"{text}{sorted(frame)}".encode("utf-8", "replace")),
+                size,
+                lambda: without_frame(_read(file, text), frame),
+            )
         ]
     pages = []
-    for part in parts(_read(file, text)):
+    for part in parts(without_frame(_read(file, text), frame)):
         data = msgspec.json.encode(part.sections)
         title = titles.of(file, part)
         pages.append(_Page(title, _revision(data), len(data), partial(list, part.sections)))

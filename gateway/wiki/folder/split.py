@@ -15,7 +15,7 @@ _PAGE = 12_000  # characters of a page that is not split further
 _LEAST = 1_000  # shorter sections stay on the page above them
 
 
-class Part(Struct, frozen=True):
+class FilePart(Struct, frozen=True):
     """The sections of a page, its heading, and the one above it; "" for the file's own page."""
 
     heading: str
@@ -30,7 +30,7 @@ class Titles:
         self._alone = len(files) == 1
         self._taken = {file.title for file in files}
 
-    def of(self, file: PageFile, part: Part) -> str:
+    def of(self, file: PageFile, part: FilePart) -> str:
         """The title of a page of a split file: its heading, behind it the file's title or the heading above."""
         if not part.heading:
             return file.title
@@ -49,14 +49,14 @@ class Titles:
         return self._taken
 
 
-def parts(sections: Sequence[Section]) -> list[Part]:
+def parts(sections: Sequence[Section]) -> list[FilePart]:
     """The pages of a file, in its order; the first has the file's lead. A short file is one page."""
     if _size(sections) <= LONG:
-        return [Part("", "", list(sections))]
+        return [FilePart("", "", list(sections))]
     return [part for part in _split(sections, "") if any(each.text for each in part.sections)]
 
 
-def _split(sections: Sequence[Section], above: str) -> Iterator[Part]:
+def _split(sections: Sequence[Section], above: str) -> Iterator[FilePart]:
     """The page of the first section, with the short ones below it, then those of the others."""
     first, kept, later = sections[0], list[Section](), list[Sequence[Section]]()
     below = list(_below(sections))
@@ -69,7 +69,7 @@ def _split(sections: Sequence[Section], above: str) -> Iterator[Part]:
         else:
             later.append(each)
     lead = Section("", first.anchor, 1, first.text)
-    yield Part(first.heading, above, [lead, *kept])
+    yield FilePart(first.heading, above, [lead, *kept])
     for each in later:
         yield from _split(each, first.heading)
 

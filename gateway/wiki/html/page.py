@@ -13,7 +13,7 @@ from gateway.wiki.scripts import SCRIPTS, without_marks
 from gateway.wiki.source import Section
 
 # Increment when the same HTML gives other sections: pages cached before are fetched again.
-VERSION = 6
+VERSION = 7
 
 _BLOCKS = frozenset(
     {
@@ -29,6 +29,7 @@ _NOTES = frozenset({"footnotes", "footnote-list", "footnote"})
 _NOTES_HEADING, _NOTES_LEVEL = "Notes", 2
 # MediaWiki makes these spaces non-breaking everywhere, also in code.
 _FRENCH_SPACE = re.compile(r"\u00a0(?=[?:;!%»›](?!\w))|(?<=[«‹])\u00a0")
+_PERMALINK = re.compile(r"(?:\s?[¶§🔗]|\s#)\Z")  # a link to the heading
 _NUMBER = re.compile(r"-?[0-9]{1,9}")
 
 
@@ -148,7 +149,7 @@ class _Reader:
         if self._tables:
             self._tables.lines.end_line()
             return
-        heading = " ".join(self._page.take_line().split())
+        heading = _PERMALINK.sub("", " ".join(self._page.take_line().split()))
         self._end_section()
         self._head = (heading, anchor or re.sub(r"\s+", "_", heading), level)
 

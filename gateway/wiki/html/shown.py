@@ -27,10 +27,14 @@ _HIDDEN_CLASSES = frozenset(
     tmbox toc vertical-navbox
     breadcrumb breadcrumbs nav-panel navfooter navheader sphinxsidebar toctree-wrapper longdesc-link
     brackets fn-backref fn-bracket list-of-examples list-of-figures list-of-tables
+    contents shortcontents genindextable indextable indexdiv index-cp index-fn index-ky index-pg index-tp index-vr
     """.split()  # noqa: SIM905 - a list of quoted words is harder to read
 )
 # Of HTML5: the way to other pages, the copyright of all pages.
 _HIDDEN_ROLES = frozenset({"contentinfo", "doc-backlink", "navigation", "search"})
+_PERMALINKS = frozenset(
+    {"headerlink", "permalink", "header-anchor", "hash-link", "anchor-link", "anchorjs-link"}
+)
 # The number of a note, in the text and before the note; "[1]" would be taken for a citation.
 _NOTE_MARKS = frozenset({"footnote", "footnote-reference", "para"})
 _HIDDEN_STYLE = any_case(r"display\s{0,8}:\s{0,8}none")
@@ -140,7 +144,7 @@ class _Elements:
             if "autonumber" in classes:  # an external link shown as [1]
                 return attributes.get("href")
             missing_template = "new" in classes and attributes.get("title", "").startswith("Template:")
-            is_mark = "headerlink" in classes or _is_note_mark(element)
+            is_mark = not _PERMALINKS.isdisjoint(classes) or _is_note_mark(element)
             return "" if missing_template or is_mark or attributes.get("role") in _HIDDEN_ROLES else None
         is_hidden = (
             name in _HIDDEN_TAGS

@@ -15,10 +15,12 @@ from gateway.wiki.source import PageRef
 # More pages are ranked than wanted: some are near-copies, and a redirect's name may move a page up.
 _SPARE = 12
 _REDIRECTS = 20
+# What a page with all words gains. A long page has them anywhere: a better one with fewer may go before it.
+_ALL_WORDS = 0.03
 
 
 def search_text(connection: apsw.Connection, term: str, limit: int) -> list[PageRef]:
-    """Pages with all significant words of the term, then pages with some, without near-copies.
+    """Pages with significant words of the term, best first, without near-copies; those with all words are favoured.
 
     Ignores stop words, punctuation, and words that a large part of a large wiki has. When the term has only such
     frequent words, titles and headings decide.
@@ -27,20 +29,23 @@ def search_text(connection: apsw.Connection, term: str, limit: int) -> list[Page
     if not words or limit < 1:
         return []
     hits = _hits(connection, words, limit + _SPARE)
-    return distinct(((hit.title, bonus + _unit(hit.rank), hit.sketch) for hit, bonus in hits), limit)
+    scored = ((hit.title, bonus + _unit(hit.rank), hit.sketch) for hit, bonus in hits)
+    return distinct(sorted(scored, key=lambda each: -each[1]), limit)
 
 
-def _hits(connection: apsw.Connection, words: list[str], limit: int) -> Iterator[tuple[search.TextHit, int]]:
-    """Hits by descending score, which is a bonus plus the rank."""
+def _hits(
+    connection: apsw.Connection, words: list[str], limit: int
+) -> Iterator[tuple[search.TextHit, float]]:
+    """Hits with what their score gains beside their rank."""
     significant = search.text_words(connection, words)
     if not significant:
         for match in dict.fromkeys((fts.all_of(words), fts.any_of(words))):
             for hit in search.pages_by_text(connection, fts.in_title_or_heading(match), limit):
-                yield hit, match == fts.all_of(words)
-        yield from ((hit, 0) for hit in search.pages_with(connection, fts.all_of(words), limit))
+                yield hit, _ALL_WORDS * (match == fts.all_of(words))
+        yield from ((hit, 0.0) for hit in search.pages_with(connection, fts.all_of(words), limit))
         return
     near = fts.near_each_other(significant) if len(significant) > 1 else ""
-    for match, bonus in ((fts.all_of(significant), 1), (fts.any_of(significant), 0)):
+    for match, bonus in ((fts.all_of(significant), _ALL_WORDS), (fts.any_of(significant), 0.0)):
         for hit in _ranked(connection, match, limit, near):
             yield hit, bonus
         if len(significant) == 1:

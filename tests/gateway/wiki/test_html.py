@@ -35,6 +35,8 @@ def lead(html: str) -> str:
         ("a<b title='unfinished", "a"),
         ("see <a class='external autonumber' href='https://x.org/?a&amp;b'>[1]</a>", "see https://x.org/?a&b"),
         ("<a class=new title='Template:X (page does not exist)'>Template:X</a>a <a class=new title=X>b</a>", "a b"),
+        ("a<a class='permalink' href='#a'>¶</a><div class='contents'><ul><li>b</ul></div>", "a"),
+        ("<table class='index-fn'><tr><td>read<td>6 <tr><td>set<td>7</table>a", "a"),
         ("a<a class='headerlink' title='Permalink'>¶</a>, <a class='reference internal' href='#b'>b</a>", "a, b"),
         ("a<sup class='reference'><a>[1]</a></sup>b<span style='display: none'>c</span>", "ab"),
         ("a\ufdd0b\0c\ufdd3&#xfdd0;", "a\ufffdbc\ufffd"),
@@ -185,6 +187,11 @@ def test_tables_are_rows_of_cells() -> None:
         "",
         "n",
     ]
+
+
+def test_the_sign_of_a_link_is_no_part_of_a_heading() -> None:
+    html = "<h2>One ¶</h2>a<h2>Two #</h2>b<h2>C#</h2>c"
+    assert [each.heading for each in extract_html(html)] == ["", "One", "Two", "C#"]
 
 
 def test_a_heading_in_a_table_begins_no_section() -> None:

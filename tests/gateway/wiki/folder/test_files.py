@@ -34,6 +34,18 @@ def test_one_language_of_each_page(tmp_path: Path) -> None:
     assert list(titles(tmp_path, "de")) == ["intro.de.html", "news.de.html", "only.fr.html", "v2.5.html"]
 
 
+def test_one_language_of_each_folder(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        de__a_html=html("Eins"),
+        en__a_html=html("One"),
+        pt__only_html=html("So"),
+        js__a_md="# Other",
+    )
+    assert list(titles(tmp_path)) == ["en/a.html", "js/a.md", "pt/only.html"]
+    assert list(titles(tmp_path, "de")) == ["de/a.html", "js/a.md", "pt/only.html"]
+
+
 def test_links_hidden_files_and_other_kinds_are_left_out(tmp_path: Path) -> None:
     write(
         tmp_path,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from gateway.wiki.folder.files import PageFile
-from gateway.wiki.folder.split import LONG, Part, Titles, parts
+from gateway.wiki.folder.split import LONG, FilePart, Titles, parts
 from gateway.wiki.source import Section
 
 FILE = PageFile(Path("m.html"), "The Manual")
@@ -15,13 +15,13 @@ def section(heading: str, level: int, characters: int) -> Section:
     return Section(heading, heading.lower(), level, "x" * characters)
 
 
-def shown(found: list[Part]) -> list[tuple[str, str, list[str]]]:
+def shown(found: list[FilePart]) -> list[tuple[str, str, list[str]]]:
     return [(each.heading, each.above, [below.heading for below in each.sections[1:]]) for each in found]
 
 
 def test_a_short_file_is_one_page() -> None:
     sections = [section("", 1, 10), section("A", 2, LONG // 2)]
-    assert parts(sections) == [Part("", "", sections)]
+    assert parts(sections) == [FilePart("", "", sections)]
 
 
 def test_long_chapters_are_cut_and_short_sections_stay() -> None:
@@ -57,9 +57,9 @@ def test_many_short_sections_are_pages_of_their_own() -> None:
 
 
 def test_titles_are_unique() -> None:
-    part, again = Part("Keys", "Use", []), Part("Keys", "Start", [])
+    part, again = FilePart("Keys", "Use", []), FilePart("Keys", "Start", [])
     alone = Titles([FILE])
-    assert [alone.of(FILE, each) for each in (Part("", "", []), part, again, again)] == [
+    assert [alone.of(FILE, each) for each in (FilePart("", "", []), part, again, again)] == [
         "The Manual",
         "Keys",
         "Keys (Start)",
