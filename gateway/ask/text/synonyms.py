@@ -206,6 +206,25 @@ fix solve mend troubleshoot
 crash freeze hang stuck
 attach attachment
 probation trial
+code status
+own custom customize customized personal
+password authentication authenticate
+compress compression deflate gzip zip
+add addition sum plus arithmetic
+biggest largest maximum limit
+upgrade update migrate migration
+backup dump archive
+encrypt encryption encrypted
+shortcut alias hotkey keybinding binding
+website site
+expire expiry expiration
+schedule scheduled timer cron
+running activity active
+verify verification validate check
+block deny ban reject
+upload attach
+kill terminate cancel abort
+user account
 canteen cafeteria
 voice dub speak
 reward prize

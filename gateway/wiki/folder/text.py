@@ -22,6 +22,10 @@ _LONGEST_ENTRY = 60  # of such a list; a longer line is text
 _PAGE_NUMBER = re.compile(r"\.{3,}[ ]{0,9}[0-9]{0,4}\Z|[ ]{3,9}[0-9]{1,4}\Z")  # in a list of contents
 _FRAME = re.compile(r"[ ]*[┌├└╔╠╚+][─━═┬┼┴╦╬╩┐┤┘╗╣╝+=-]{2,}[ ]*")
 _ROW = re.compile(r"[ ]*[│║|](.*)[│║|][ ]*")
+_ITEM = re.compile(r"\s*(?:[-*+•]|[0-9]{1,3}[.)])\s")
+_WORD = re.compile(r"[(“\"']?[^\W\d_]+(?:['’-][^\W\d_]+)*[.,;:!?)”\"']{0,3}")
+_INDENTED = 4  # from this indent on, Markdown would read code
+_LEAST_WORDS, _PLAIN_SHARE = 4, 0.7
 _CELL_END = re.compile(r"[│║|]")
 
 
@@ -31,11 +35,11 @@ def extract_text(text: str) -> list[Section]:
     head, lines = ("", "", 1), list[str]()
     for level, line in _headings(text.translate(_SPACES).expandtabs().splitlines()):
         if level:
-            sections.append(Section(*head, joined_lines(_rows(lines))))
+            sections.append(Section(*head, joined_lines(_prose(_rows(lines)))))
             head, lines = (line, anchor_of(line), level), []
         else:
             lines.append(line)
-    return [*sections, Section(*head, joined_lines(_rows(lines)))]
+    return [*sections, Section(*head, joined_lines(_prose(_rows(lines))))]
 
 
 def _headings(lines: list[str]) -> Iterator[tuple[int, str]]:
@@ -89,3 +93,27 @@ def _rows(lines: Iterable[str]) -> Iterator[str]:
             cells.append(found)
         elif not _FRAME.fullmatch(line):
             yield line
+
+
+def _prose(lines: Iterable[str]) -> Iterator[str]:
+    """The lines with indented paragraphs, such as those below an option, as one line; indented code stays."""
+    block: list[str] = []
+    for line in [*lines, ""]:
+        if block and (not line.strip() or _indent(line) != _indent(block[0])):
+            text = " ".join(map(str.strip, block))
+            yield from [text] if _is_prose(text) else block
+            block = []
+        if _indent(line) >= _INDENTED and not _ITEM.match(line):
+            block.append(line)
+        else:
+            yield line
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def _is_prose(text: str) -> bool:
+    words = text.split()
+    plain = sum(_WORD.fullmatch(word) is not None for word in words)
+    return text[0].isupper() and text[-1] in ".:!?)" and plain >= max(_LEAST_WORDS, _PLAIN_SHARE * len(words))

@@ -71,6 +71,14 @@ def test_underlined_headings() -> None:
     assert found == [(1, "", ""), (1, "Guide", "x"), (2, "One", "y"), (1, "Two", "z\n\na line One line")]
 
 
+def test_an_indented_paragraph_is_no_code() -> None:
+    text = "--hot\n\n    Boil the water, and keep it\n    hot (for $MINUTES).\n\n    kettle --hot 5\n    Kettle(5).\n"
+    (found,) = extract_text(text)
+    assert found.text == (
+        "--hot\n\nBoil the water, and keep it hot (for $MINUTES).\n\n    kettle --hot 5\n    Kettle(5)."
+    )
+
+
 @pytest.mark.parametrize(
     "piece", ["=", "a\n=\n\n", "1. a\n\n", "| a |\n", "+--", "A ", ". ", "Chapter 1 ", "   1", "│"]
 )
