@@ -13,7 +13,7 @@ from gateway.ask.limits import Limits
 from gateway.ask.text.passages import estimated_tokens
 
 # Passages below this share of the best score are left out even where there is space.
-_LEAST_SHARE = 0.6
+_LEAST_SHARE = 0.45
 # Passages are counted up to this many times the space, by estimate: some do not fit and make room for later ones.
 _COUNTED = 3
 # A page that the model reads as a whole has at most this share of the space: the rest is for other pages.

@@ -31,7 +31,7 @@ from gateway.wiki.folder.files import (
 )
 from gateway.wiki.folder.frame import SAMPLE, frame_lines, without_frame
 from gateway.wiki.folder.markdown import extract_markdown
-from gateway.wiki.folder.split import LONG, Titles, parts
+from gateway.wiki.folder.split import Titles, is_long, parts
 from gateway.wiki.folder.text import extract_text
 from gateway.wiki.html.page import VERSION, extract_html
 from gateway.wiki.ingest import Gone, Item, page_of, put
@@ -74,7 +74,7 @@ def import_folder(
     frame = _frame(files)
     for start in range(0, len(files), _BATCH):
         batch = files[start : start + _BATCH]
-        by_file = {file.title: _pages(file, titles, frame, counts) for file in batch}
+        by_file = {file.title: _pages(file, titles, frame, sum(sizes), counts) for file in batch}
         pages = [page for each in by_file.values() for page in each]
         names = [*by_file, *(page.title for page in pages)]
         known = database.read_sync(partial(sql.known_names, titles=names, origin=origin))
@@ -114,7 +114,7 @@ def _frame(files: Sequence[PageFile]) -> frozenset[str]:
     return frame_lines(pages)
 
 
-def _pages(file: PageFile, titles: Titles, frame: frozenset[str], counts: Counts) -> list[_Page]:
+def _pages(file: PageFile, titles: Titles, frame: frozenset[str], folder: int, counts: Counts) -> list[_Page]:
     """The pages of a file. One that is too short to be split is read only if its page is not known."""
     try:
         size = file.path.stat().st_size
@@ -125,7 +125,7 @@ def _pages(file: PageFile, titles: Titles, frame: frozenset[str], counts: Counts
     except OSError as error:
         counts.fail(file.title, f"{file.path.name} {_unreadable(error)}")
         return []
-    if len(text) <= LONG:
+    if not is_long(text, size, folder):
         return [
             _Page(
                 file.title,

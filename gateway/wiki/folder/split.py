@@ -10,7 +10,8 @@ from msgspec import Struct
 from gateway.wiki.folder.files import PageFile
 from gateway.wiki.source import Section
 
-LONG = 60_000  # characters of a file that is split
+_LONG = 60_000  # characters of a file that is split
+_SHARE = 0.1  # of the folder's bytes that it has at least
 _PAGE = 12_000  # characters of a page that is not split further
 _LEAST = 1_000  # shorter sections stay on the page above them
 
@@ -21,6 +22,14 @@ class FilePart(Struct, frozen=True):
     heading: str
     above: str
     sections: list[Section]
+
+
+def is_long(text: str, size: int, folder: int) -> bool:
+    """Whether a file of ``size`` bytes is split, in a folder of that many bytes.
+
+    Pieces of one page among hundreds compete with each other, and are found less often than the page.
+    """
+    return len(text) > _LONG and size >= _SHARE * folder
 
 
 class Titles:
@@ -50,9 +59,7 @@ class Titles:
 
 
 def parts(sections: Sequence[Section]) -> list[FilePart]:
-    """The pages of a file, in its order; the first has the file's lead. A short file is one page."""
-    if _size(sections) <= LONG:
-        return [FilePart("", "", list(sections))]
+    """The pages of a file, in its order; the first has the file's lead."""
     return [part for part in _split(sections, "") if any(each.text for each in part.sections)]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from gateway.wiki.folder.files import PageFile
-from gateway.wiki.folder.split import LONG, FilePart, Titles, parts
+from gateway.wiki.folder.split import FilePart, Titles, is_long, parts
 from gateway.wiki.source import Section
 
 FILE = PageFile(Path("m.html"), "The Manual")
@@ -19,9 +19,11 @@ def shown(found: list[FilePart]) -> list[tuple[str, str, list[str]]]:
     return [(each.heading, each.above, [below.heading for below in each.sections[1:]]) for each in found]
 
 
-def test_a_short_file_is_one_page() -> None:
-    sections = [section("", 1, 10), section("A", 2, LONG // 2)]
-    assert parts(sections) == [FilePart("", "", sections)]
+def test_a_long_file_that_is_a_good_part_of_the_folder_is_split() -> None:
+    text = "x" * 90_000
+    found = [is_long(text, 90_000, folder) for folder in (90_000, 800_000, 2_000_000)]
+    assert found == [True, True, False]
+    assert not is_long(text[:50_000], 50_000, 50_000)
 
 
 def test_long_chapters_are_cut_and_short_sections_stay() -> None:
@@ -30,7 +32,7 @@ def test_long_chapters_are_cut_and_short_sections_stay() -> None:
         section("Start", 1, 2000),
         section("Quick", 2, 500),
         section("Use", 1, 300),
-        section("Keys", 2, LONG),
+        section("Keys", 2, 60_000),
         section("Mouse", 2, 5000),
         section("Buttons", 3, 2000),
         section("Tip", 2, 200),
