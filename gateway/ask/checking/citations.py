@@ -191,6 +191,9 @@ class AnswerChecker:
     def _to_the_point(self, checked: Checked) -> bool:
         if self._evidence.files:
             return True
+        beside = self._relevance.beside_the_point
+        if all(beside(n, support.statement) for n, support in checked.pages.items() if support.statement):
+            return False
         if self._doubtful:
             return any(self._relevance.takes_up(checked.text, n) for n in checked.pages)
         single = self._relevance.question.kind is not None

@@ -171,6 +171,12 @@ class Evidence(Struct, frozen=True):
         return cls(passages, titles, names, frozenset(ordinary), urls, sections, openings, frozenset(files))
 
     @property
+    def initials(self) -> dict[str, str]:
+        """The stem of a title's first word by the initials of its capitalised words: EU of "European Union law"."""
+        capitals = [[word for word in tokens(name) if word[:1].isupper()] for name in self.names.values()]
+        return {"".join(word[0] for word in each): stem(each[0]) for each in capitals if len(each) > 1}
+
+    @property
     def statements(self) -> Iterator[Statement]:
         return (statement for passage in self.passages for statement in passage.statements)
 

@@ -16,8 +16,25 @@ import msgspec
 
 from gateway.ask.checking.evidence import SAME_AS, Evidence, EvidencePassage, Statement, as_meant, meaning
 from gateway.ask.checking.question import ReadQuestion, read_question, same_word, translated
+from gateway.ask.checking.signals import (
+    ASKS,
+    CLAUSE_OF_TIME,
+    DATE,
+    DAY,
+    NO_ONE,
+    NONE,
+    NUMBER,
+    PART,
+    PAST,
+    PERSON,
+    PRESENT,
+    PRICE,
+    UNIT,
+    UTMOST,
+    YEAR,
+)
 from gateway.ask.text.passages import CELLS, REFERENCE
-from gateway.ask.text.synonyms import PAID_FOR, measured, synonymous
+from gateway.ask.text.synonyms import measured, synonymous
 from gateway.ask.text.wording import row_signs
 from gateway.ask.text.words import (
     asks_more,
@@ -27,7 +44,6 @@ from gateway.ask.text.words import (
     features,
     is_stop_word,
 )
-from gateway.base.patterns import any_case
 from gateway.base.stems import stem
 
 # The share of its words that a question must have in a passage, beside names and title; where the title is not in the
@@ -37,70 +53,16 @@ _LEAST_ABOUT = 0.15  # of the mean weight of its words, for one in a title
 _LEAST_TITLE = 0.6  # of the question's words, for a page whose title asks about the same
 _NEAR = 3  # words between a number and what it counts
 
-# A person is named in two words, before a verb, after "by", or in a table's cell.
-_PERSON = re.compile(
-    r"\b[A-Z][\w'’-]+ (?:[A-Z]\.? ?|(?:de|da|di|la|le|van|von|der|den) )*[A-Z]\w"
-    r"|\b[A-Z]\w+,? (?:\w+ed|wrote|made|built|won)\b|\b(?:by|after)\s(?:[a-z]+\s){0,3}[A-Z]|[A-Z]\. ?[A-Z]\w| \| |\w: "
-)
-_YEAR = re.compile(
-    r"(?<![0-9])(?:1[0-9]|20)[0-9]{2}(?![0-9])|\b(?:AD|BCE?|CE) [0-9]{1,4}\b|\b[0-9]{1,5} ?(?:AD|BCE?|CE)\b"
-)
-# A day and a time of the day are no number of something.
-_DAY = re.compile(r"(?<![0-9])(?:[0-9]{4}-[0-9]{2}-[0-9]{2}|[012]?[0-9]:[0-5][0-9])(?![0-9])")
-_NUMBER = any_case(
-    r"(?<![^\W\d_])[0-9]|\b(?:zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|"
-    r"twenty|thirty|fou?rty|fifty|sixty|seventy|eighty|ninety|dozen|hundred|thousand|million|[0-9]+(?:st|nd|rd|th)|"
-    r"third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|"
-    r"hai|ba|bốn|sáu|bảy|tám|chín|mười|một (?:trăm|nghìn|ngàn|triệu|tỷ|tỉ|nửa))\b"
-)
-# "One of your partitions", "the other one" and "one may" are no number.
-_NO_ONE = any_case(
-    r"\bone (?=(?:of|can|could|may|might|must|should|would|who|that)\b)"
-    r"|(?:\b(?:the|this|that|any|each|which)|other) one\b"
-)
-_DATE = any_case(
-    rf"{_YEAR.pattern}"
-    r"|\b(?:[01]?[0-9]|2[0-3])[:.][0-5][0-9]\b|\b[0-9]{1,2} ?[ap]\.?m\b|\b[0-9]{1,2}(?:st|nd|rd|th)\b"
-    r"|\b(?:(?:mon|tues|wednes|thurs|fri|satur|sun)days?|january|february|march|april|may|june|july|august|september"
-    r"|october|november|december|spring|summer|autumn|winter|noon|midnight|mornings?|afternoons?|evenings?|nights?"
-    r"|days?|weeks?|months?|hours?|minutes?|daily|weekly|monthly|yearly|annually|today|tomorrow"
-    r"|tháng|ngày|tuần|giờ|sáng|trưa|chiều|tối|đêm|mùa|năm [0-9])\b"
-)
-_CLAUSE_OF_TIME = any_case(
-    r"\b(?:after(?:wards)?|before|until|till|since|once|when(?:ever)?|as soon as|as long as|if|while|during|always"
-    r"|never|khi|trước|sau)\b"
-)
 # Verbs that say little about what is asked for, and what their weight is multiplied with.
 _PLAIN_VERBS = frozenset(
     map(stem, "use used need have do make made come go become put see want help happen".split())  # noqa: SIM905
 )
 _VERB_SHARE = 0.3
-_NONE = any_case(r"\b(?:infinite(?:ly)?|unlimited|single|no|none|both|vô hạn|duy nhất|chỉ (?:có )?một)\b")
-# What stands behind a number that says how long or how far: the unit, not "3600 and 3800".
-_UNIT = re.compile(r"[0-9]*(?:[.,][0-9]+)*(?:st|nd|rd|th)?[ \u00a0-]?([^\W\d_]+|[%°\"″′])")
-_PART = any_case(
-    r"%|\bper ?cent\b|\b(?:half|thirds?|quarters?|fifths?|tenths?)\b|\bphần (?:trăm|hai|ba|tư|năm|mười)\b|\bnửa\b"
-)
 _VERBS = frozenset(SAME_AS.values())
 DEFINED = re.compile(
     r"(?!(?i:if|when|while|since|because|although|unless|until|once|whether)\b)"  # "If you sing when it is hot"
     r"(.{2,80}?)(?: (?:is|are|was|were|means?|refers? to|stands? for|denotes?)\b|: | [-–—] )"
 )
-# Not "free software" nor "free their time".
-_PRICE = any_case(
-    r"[$€£¥]|\bfree(?= (?:of charge|admission|entry|entrance|and|at|for|if|in|on|until|when|with)\b|[^\w\s]|\Z)"
-    rf"|\bgratis\b|{PAID_FOR}"
-)
-_UTMOST = any_case(
-    r"\b(?:most|least|best|worst|only|first|last|top|max\w*|min\w*|mostly|usually|than|more|less|\w{2,}est)\b"
-)
-# A sentence that tells how it was: "who was, at the time, the leader".
-_PAST = re.compile(
-    r"\b(?:was|were|had been|at (?:the|that) time|former(?:ly)?|previous(?:ly)?|used to|until [A-Z0-9])\b"
-)
-_PRESENT = any_case(r"\b(?:current(?:ly)?|now|today|at (?:the|this) moment|presently|still|since)\b")
-# A sentence that asks answers nothing, alone or in a cell; a sign may be a question mark.
-_ASKS = re.compile(r"[^|]*\w\?|.* \| (?:[^\s|]+ ){4,}[^\s|]*\w\?")
 _PREPOSITIONS = frozenset("of in at from near for on to by into".split())  # noqa: SIM905
 _WORD = re.compile(r"[^\W_][\w'’-]*")
 _NEAR_NAME = 4  # words between what bears a name and the name
@@ -121,7 +83,7 @@ class Relevance:
         terms: Sequence[str] = (),
         among: Relevance | None = None,
     ) -> None:
-        self._evidence = evidence
+        self._evidence, self._text = evidence, text
         self._every = [each.words | each.context for each in evidence.passages]
         known = frozenset[str]().union(*self._every)
         self.question: ReadQuestion = (
@@ -134,10 +96,12 @@ class Relevance:
         other = self.question.words - self.question.names.keys()
         # The words of the question that a word of the pages stands for.
         self._asked_as: dict[str, set[str]] = {}
+        initials = evidence.initials
         for word in known:
             asked = {each for each in other if synonymous(word, each)}
             asked |= {each for each in self.question.words if same_word(word, each)}
             asked |= self.question.joined.get(word, frozenset())
+            asked |= {name for name, token in self.question.names.items() if initials.get(token) == word}
             if asked:
                 self._asked_as[word] = asked
         if self.question.kind == "person" and self.question.words in evidence.titles.values():
@@ -281,7 +245,7 @@ class Relevance:
 
     def counted(self, numbers: Set[str], statement: str) -> bool:
         """Whether a statement has one of the numbers before what the question counts; rows pass."""
-        statement = _NO_ONE.sub("", statement)
+        statement = NO_ONE.sub("", statement)
         if not numbers or not self.question.counts or CELLS in statement:
             return True
         last, at = "", 0  # the number before a word, and its place
@@ -332,43 +296,43 @@ class Relevance:
 
     def has_kind(self, text: str, n: int) -> bool:
         """Whether the text of page ``n`` has a thing of the kind that is asked for, and compares if that is asked."""
-        if (self.question.utmost and not _UTMOST.search(text)) or _ASKS.fullmatch(text):
+        if (self.question.utmost and not UTMOST.search(text)) or ASKS.fullmatch(text):
             return False
         about_text = self.question.kind is not None and REFERENCE.match(text) is not None
         if about_text and not self._shared(self._sought(n), meaning(content_words(text))):
             return False
-        if self.question.current and _PAST.search(text) and not _PRESENT.search(text):
+        if self.question.current and PAST.search(text) and not PRESENT.search(text):
             return False
         match self.question.kind:
             case "year":
-                return _YEAR.search(text) is not None
+                return YEAR.search(text) is not None
             case "time":
-                return self.dated(text) or _CLAUSE_OF_TIME.search(text) is not None
+                return self.dated(text) or CLAUSE_OF_TIME.search(text) is not None
             case "number" if self.question.price:
-                return _PRICE.search(text) is not None or bool(
-                    _NUMBER.search(text) and self._shared(self.question.price, meaning(content_words(text)))
+                return PRICE.search(text) is not None or bool(
+                    NUMBER.search(text) and self._shared(self.question.price, meaning(content_words(text)))
                 )
             case "number" if self.question.percent:
-                return _PART.search(text) is not None
+                return PART.search(text) is not None
             case "number":
-                text = _NO_ONE.sub("", _DAY.sub("", text))
+                text = NO_ONE.sub("", DAY.sub("", text))
                 if self.question.extent:
-                    behind = (text[found.end() :] for found in _NUMBER.finditer(text))
-                    return any((unit := _UNIT.match(each)) and not is_stop_word(unit[1]) for each in behind)
+                    behind = (text[found.end() :] for found in NUMBER.finditer(text))
+                    return any((unit := UNIT.match(each)) and not is_stop_word(unit[1]) for each in behind)
                 if not self.question.counts:
-                    return _NUMBER.search(text) is not None
+                    return NUMBER.search(text) is not None
                 digits = {word for word in content_words(text) if word.isdigit()}
                 if CELLS not in text and digits and self.counted(digits, text):
                     return True  # "2000 guests" are no year
                 if digits and self.question.words == {self.question.counts}:
                     return False  # "How many games are there?": another number in a game is none of games
-                return _NUMBER.search(_YEAR.sub("", text)) is not None or _NONE.search(text) is not None
+                return NUMBER.search(YEAR.sub("", text)) is not None or NONE.search(text) is not None
             case "name":
                 return self._tells_name(text, n)
             case "person":
                 known = self.question.words | self._evidence.titles[n]
                 named = features(text, self._evidence.ordinary).names - known
-                return bool(named) and _PERSON.search(text) is not None
+                return bool(named) and PERSON.search(text) is not None
         return True
 
     def _tells_name(self, text: str, n: int) -> bool:
@@ -389,7 +353,7 @@ class Relevance:
 
     def dated(self, text: str) -> bool:
         """Whether a text tells a time by itself, and not only by what happens then."""
-        return _DATE.search(text) is not None
+        return DATE.search(text) is not None
 
     def takes_up(self, text: str, n: int) -> bool:
         """Whether a text about page ``n`` has a name of the question, and a word that is asked for beside it."""

@@ -7,6 +7,7 @@ from functools import cached_property
 
 from gateway.ask.checking.evidence import EvidencePassage, Statement, as_meant, meaning
 from gateway.ask.checking.excerpts import Quote, are_code, are_steps, lines_behind
+from gateway.ask.checking.opposites import opposes
 from gateway.ask.checking.question import kind_of, side_by_side
 from gateway.ask.checking.relevance import LEAST_SHARE, Relevance
 from gateway.ask.checking.signals import BECAUSE, DENIES, NO_ROW, PLACE_TOLD, REFERS, REQUIRES
@@ -34,9 +35,10 @@ _LEAST_CLEAR_WEIGHED = 0.35  # of their weight
 _LEAST_NEAR = 0.6  # of all words
 _TELLING = 30  # characters that tell one passage of a section from another
 # What makes a sentence sure to answer: the share of the question's weight that it has with what stands above it, and
-# its own words, up to five; a thing of another kind, and names that its section does not have, count against it.
+# its own words, up to five; a thing of another kind counts against it.
 # Fitted by logistic regression over questions to encyclopedia articles and to the wikis of docs/evaluation.md.
-_SURE, _SURE_WORD, _SURE_WORDS, _SURE_KIND, _SURE_NAMES, _SURE_WHICH = 0.84, 0.12, 5, 0.52, 0.67, 0.3
+_SURE, _SURE_WORD, _SURE_WORDS, _SURE_KIND, _SURE_WHICH = 0.84, 0.12, 5, 0.52, 0.3
+_SHORT_SECTION = 1500  # characters of a section that is about its names throughout
 _LONE = 0.5  # of a syllable that a text has without the ones beside it in the question
 _SHORT = 4  # words of a question that needs nearly all of them
 
@@ -58,6 +60,18 @@ class Scored(Relevance):
             if each.n == n and each.text == statement
         )
         return max(scores, default=0.0)
+
+    def beside_the_point(self, n: int, statement: str) -> bool:
+        """Whether a statement is about the opposite, or its passage and title lack a name of the question."""
+        names = self.question.names.keys() if not self.question.several else frozenset[str]()
+        every = self._evidence.titles[n].union(
+            *(
+                each.words | each.context
+                for each in self._evidence.passages
+                if each.n == n and statement in each.text
+            )
+        )
+        return opposes(self._text, statement) or not names <= self._shared(names, every)
 
     @cached_property
     def _tables(self) -> dict[tuple[int, int, str], int]:
@@ -120,7 +134,7 @@ class Scored(Relevance):
         lone: frozenset[str],
     ) -> bool:
         """Whether the sentences' ``own`` words and those ``above`` them cover enough of the question to answer it."""
-        words, names = self.question.words, self.question.names.keys()
+        words = self.question.words
         has = self._shared(words, own | above)
         less = _LONE * self._weight(lone - above)
         weight = (self._weight(has) - less) / (self._mean * max(1, len(words)))
@@ -128,10 +142,7 @@ class Scored(Relevance):
             weight + _SURE_WORD * min(_SURE_WORDS, len(self._shared(words, own)) - _LONE * len(lone)) - _SURE
         )
         more -= _SURE_KIND * (not has_kind) + _SURE_WHICH * (self.question.which in words - self._known)
-        if more < 0.0 or names <= has:
-            return more >= 0.0
-        lacks = names - self._shared(names, self._around(passage))
-        return more >= _SURE_NAMES * len(lacks) / len(names)
+        return more >= 0.0
 
     def _quote(self, index: int, start: int, end: int) -> Quote:
         question, passage, share = self.question, self._evidence.passages[index], self._shares[index]
@@ -147,6 +158,7 @@ class Scored(Relevance):
         )
         score, left = 0.0, question.words
         title, sought = self._evidence.titles[passage.n], self._sought(passage.n)
+        names = question.names.keys()
         titled = title <= question.words
         # A title's words say no more in a sentence than above it.
         told_by = self._with_measured(
@@ -219,11 +231,17 @@ class Scored(Relevance):
         led = statements[start - 1].kind == "prose" if start else not self._begins_section(passage)
         alone = not every_word and not led and REFERS.match(text) is not None
         alone = alone or (share != 1.0 and self._lacks_which(passage))
+        most = max(said_here, key=lambda each: len(self._shared(question.words, each.words)), default=None)
+        opposed = any(opposes(self._text, each) for each in (text, most.text if most else text))
         above = passage.context.union(*(each.context for each in said_here))
         fitting = has_kind and not other_row
         sure = (fitting or (question.kind is not None and not other_row)) and not alone
         # "When was the bell of Elmstead stolen?": names and a year do not tell that it was stolen.
         sure = sure and (question.kind is None or not sought or bool(said))
+        about = own | beside | passage.context | title
+        if len(self._evidence.sections[passage.n, passage.section]) <= _SHORT_SECTION:
+            about |= self._around(passage)
+        sure = sure and (question.several or names <= self._shared(names, about))
         sure = sure and self._is_sure(
             passage, own.union(*(each.words for each in lines)), above, has_kind, lone
         )
@@ -235,12 +253,14 @@ class Scored(Relevance):
             tuple(each.text for each in said_here),
             lines,
             score * (_OTHER if other else 1.0) / (1.0 + _PLACE * list(self._leads).index(passage.n)),
-            sure or (fitting and ((share == 1.0 and whole_passage) or (fits and clear and not alone))),
+            not opposed
+            and (sure or (fitting and ((share == 1.0 and whole_passage) or (fits and clear and not alone)))),
             signed or (has_kind and fits and not question.words - self._shared(question.words, every)),
             has_kind
             and not other
+            and not opposed
             and (question.several or question.names.keys() <= self._shared(question.words, every | title))
             and bool(self._shared(question.words - title, own | beside))
             and len(self._shared(question.words, every)) >= _LEAST_NEAR * len(question.words),
-            sure,
+            sure and not opposed,
         )
