@@ -16,7 +16,7 @@ large larger largest big bigger biggest | small smaller smallest
 long longer longest | short shorter shortest
 old older oldest | young younger youngest
 early earlier earliest | late later
-most more | least less fewer fewest
+most | least fewest
 best better | worst worse
 strong stronger strongest | weak weaker weakest
 fast faster fastest | slow slower slowest
@@ -59,7 +59,7 @@ _YEARS, _IN_YEAR = re.compile(_YEAR), any_case(rf"\b(?:in|of|during) {_YEAR}(?! 
 _PERIOD = any_case(r"\b(?:since|from|after|until|till|before)\b")
 # "Are dogs allowed?" is answered by "Dogs are forbidden", and "How old is the hall?" by "The new hall is from 1990".
 _ASKS_FOR_SOMETHING = any_case(r".{0,60}\b(?:what|which|who|whom|whose|where|when|how (?:many|much))\b")
-_HOW = any_case(r"\bhow \w+|\bat (?:least|most)\b")
+_NO_DEGREE = any_case(r"\bhow \w+|\bat (?:least|most)\b|\bmost of\b")
 # "Which areas were not occupied?", not "What happens if it does not start?", which asks what to do.
 _WHAT_IS_NOT = any_case(
     r"(?!.{0,200}\b(?:if|happens?|i|we|my|you|why)\b).{0,200}(?:\b(?:not|never)|n['’]t)\b"
@@ -75,7 +75,9 @@ def opposes(question: str, statement: str) -> bool:
     """Whether a statement lacks a word of the question and has its opposite, has another year, or denies nothing."""
     if _ASKS_FOR_SOMETHING.match(question) is None:
         return False
-    asked, said = ({stem(word) for word in tokens(_HOW.sub(" ", text))} for text in (question, statement))
+    asked, said = (
+        {stem(word) for word in tokens(_NO_DEGREE.sub(" ", text))} for text in (question, statement)
+    )
     lacking, more = asked - said, said - asked
     if any(not asked & (other := _OPPOSED.get(word, set())) and said & other for word in lacking):
         return True

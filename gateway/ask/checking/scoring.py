@@ -241,7 +241,7 @@ class Scored(Relevance):
         about = own | beside | passage.context | title
         if len(self._evidence.sections[passage.n, passage.section]) <= _SHORT_SECTION:
             about |= self._around(passage)
-        sure = sure and (question.several or names <= self._shared(names, about))
+        sure = sure and names <= self._shared(names, about)
         sure = sure and self._is_sure(
             passage, own.union(*(each.words for each in lines)), above, has_kind, lone
         )

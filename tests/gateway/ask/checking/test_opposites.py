@@ -15,7 +15,7 @@ _PARAGRAPHS = (
 )
 TARN = page(
     "Lake Tarn",
-    "Lake Tarn is deep and cold.\n\nIt lies between Orrin and Selby.\n\n"
+    "Lake Tarn is deep and cold.\n\nIt lies between Orrin and Selby.\n\nÅsmund Brünnich drew maps of it.\n\n"
     f"{_PARAGRAPHS}"
     "The highest mill on the river grinds oats. In 1912 a mill was sold to the brewer Ole Brandt. "
     "Large boats carry timber across the water to the railway. The ferry was used by farmers and smiths.",
@@ -31,6 +31,7 @@ TARN = page(
         ("Who was the mill sold to in 1931?", False),
         ("What do large boats carry across the water?", True),
         ("What do small boats carry across the water?", False),
+        ("What did Asmund Brunnich draw?", True),
         ("Who used the ferry?", True),
         ("Who never used the ferry?", False),
         ("Who hasn't used the ferry?", False),
@@ -50,6 +51,7 @@ def test_a_sentence_about_something_else_is_no_answer(question: str, right: bool
         ("How old is the hall?", "The young hall is from 1990."),
         ("What is the most that one may carry?", "Visitors carry at least one bag."),
         ("What happens if the pump does not start?", "The lamp of the pump blinks."),
+        ("What does most of the crew carry?", "The crew carries the least that it can."),
         ("What does not float?", "Only oak sinks."),
         ("How many guests came in 1955?", "From 1950 to 1960 there were 30 guests."),
         ("How many guests came in 1955?", "Since 1950 there were 30 guests."),
