@@ -302,17 +302,13 @@ def _parts(token: str, known: frozenset[str]) -> list[str]:
 def _spelt(word: str, known: frozenset[str]) -> str:
     if len(word) < _SHORTEST_MISSPELT or word in known or word in SAME_AS or word in STANDING_FOR_OTHERS:
         return word
-    if marked := sorted(each for each in known if not each.isascii() and _without_marks(each) == word):
-        return marked[0]  # "Temur" where the pages have "Temür"
     similar = [each for each in {*known, *SAME_AS, *STANDING_FOR_OTHERS} if each[:1] == word[:1]]
     return next(iter(get_close_matches(word, similar, 1, _SIMILAR)), word)
 
 
-def _without_marks(word: str) -> str:
-    return "".join(each for each in unicodedata.normalize("NFD", word) if not unicodedata.combining(each))
-
-
 def same_word(word: str, other: str) -> bool:
-    """Whether two stems are one word, even with another ending: extend, extension."""
+    """Whether two stems are one word, with another ending or without marks: extend, extension; Temür, Temur."""
     shorter = min(len(word), len(other))
+    if not word.isascii() and shorter >= _SHORTEST_MISSPELT:
+        word = "".join(each for each in unicodedata.normalize("NFD", word) if not unicodedata.combining(each))
     return word == other or (shorter >= _SHORTEST_ROOT and word[: shorter - 1] == other[: shorter - 1])

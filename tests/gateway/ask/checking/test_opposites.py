@@ -15,7 +15,8 @@ _PARAGRAPHS = (
 )
 TARN = page(
     "Lake Tarn",
-    "Lake Tarn is deep and cold.\n\nIt lies between Orrin and Selby.\n\nÅsmund Brünnich drew maps of it.\n\n"
+    "Lake Tarn is deep and cold.\n\nIt lies between Orrin and Selby.\n\n"
+    "Åsmund Brünnich drew maps of it.\n\nBrunnich is also a brand of ink.\n\n"
     f"{_PARAGRAPHS}"
     "The highest mill on the river grinds oats. In 1912 a mill was sold to the brewer Ole Brandt. "
     "Large boats carry timber across the water to the railway. The ferry was used by farmers and smiths.",
