@@ -130,4 +130,4 @@ def _query(kind: type[msgspec.Struct] | None) -> list[dict[str, Any]]:
     ]
 
 
-ENDPOINTS = (Endpoint("GET", "/openapi.json", openapi, "user", reply=dict[str, Any]),)
+ENDPOINTS = (Endpoint("GET", "/openapi.json", openapi, reply=dict[str, Any]),)

@@ -71,6 +71,6 @@ def _files() -> dict[str, tuple[bytes, str, str]]:
 
 
 ENDPOINTS = (
-    Endpoint("GET", "/", page, "public", described=False),
-    Endpoint("GET", "/assets/{name}", asset, "public", described=False),
+    Endpoint("GET", "/", page, described=False, access="public"),
+    Endpoint("GET", "/assets/{name}", asset, described=False, access="public"),
 )

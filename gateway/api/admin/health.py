@@ -345,8 +345,8 @@ def _versions() -> dict[str, str]:
 
 
 ENDPOINTS = (
-    Endpoint("GET", "/healthz", healthz, "public", reply=Alive),
-    Endpoint("GET", "/readyz", readyz, "public", reply=Ready),
-    Endpoint("GET", "/metrics", metrics, "user"),
-    Endpoint("GET", "/admin/health", admin_health, "admin", reply=AdminHealth),
+    Endpoint("GET", "/healthz", healthz, reply=Alive, access="public"),
+    Endpoint("GET", "/readyz", readyz, reply=Ready, access="public"),
+    Endpoint("GET", "/metrics", metrics),
+    Endpoint("GET", "/admin/health", admin_health, reply=AdminHealth, access="admin"),
 )

@@ -7,8 +7,8 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from gateway.api.admin.health import HostStatus, ModelStatus
-from gateway.api.http.endpoint import JSON, Endpoint
-from gateway.api.parsing.fields import Body, read_body
+from gateway.api.http.endpoint import Endpoint
+from gateway.api.parsing.fields import Body
 from gateway.api.services import ApiRequest, Services
 from gateway.base.errors import ConfigurationError, InvalidRequestError
 from gateway.inference.interface import HostState
@@ -42,13 +42,12 @@ class TypingReply(Struct, frozen=True):
     state: HostState
 
 
-async def use_model(request: ApiRequest) -> ModelSwitched:
+async def use_model(request: ApiRequest, body: ModelBody) -> ModelSwitched:
     """Load a chat model and serve it until the next start; requests in progress end on the old one.
 
     If it cannot be loaded, the old model keeps serving.
     """
     services = request.services
-    body = await read_body(request, ModelBody)
     previous = services.model.name
     try:
         await services.switch.use(body.model)
@@ -90,8 +89,8 @@ def _hosts(services: Services) -> HostReply:
 
 
 ENDPOINTS = (
-    Endpoint("POST", "/admin/model", use_model, "admin", (JSON,), ModelBody, ModelSwitched),
-    Endpoint("POST", "/admin/host/warm", warm_host, "admin", reply=HostReply),
-    Endpoint("POST", "/admin/host/unload", unload_host, "admin", reply=HostReply),
-    Endpoint("POST", "/v1/typing", typing, "user", reply=TypingReply, status=202),
+    Endpoint("POST", "/admin/model", use_model, ModelBody, ModelSwitched, access="admin"),
+    Endpoint("POST", "/admin/host/warm", warm_host, reply=HostReply, access="admin"),
+    Endpoint("POST", "/admin/host/unload", unload_host, reply=HostReply, access="admin"),
+    Endpoint("POST", "/v1/typing", typing, reply=TypingReply, status=202),
 )

@@ -9,7 +9,6 @@ from msgspec import Meta, Struct
 
 from gateway.api.http.endpoint import Endpoint
 from gateway.api.parsing.fields import Body
-from gateway.api.parsing.paging import query_of
 from gateway.api.services import ApiRequest
 from gateway.base.errors import ForbiddenError
 from gateway.base.redact import redact
@@ -40,10 +39,9 @@ class ErasedRecords(Struct, frozen=True):
     requests: int
 
 
-async def erase(request: ApiRequest) -> ErasedRecords:
+async def erase(request: ApiRequest, asked: EraseQuery) -> ErasedRecords:
     """Erase the records of the caller's requests with this ``user``, and its stored responses, also on disk."""
-    services, owner = request.services, request.owner
-    user = query_of(request, EraseQuery).user
+    services, owner, user = request.services, request.owner, asked.user
     # Names are stored redacted.
     stored = redact(user)[0]
 
@@ -56,9 +54,9 @@ async def erase(request: ApiRequest) -> ErasedRecords:
     return ErasedRecords(user, erased)
 
 
-async def erase_data(request: ApiRequest) -> ErasedData:
+async def erase_data(request: ApiRequest, asked: OwnerQuery) -> ErasedData:
     """Erase everything that was stored for the owner: the caller, or, for an admin, anybody. Keys stay."""
-    owner = query_of(request, OwnerQuery).owner
+    owner = asked.owner
     if owner != request.owner and request.caller.role != "admin":
         raise ForbiddenError(
             "this key may erase only what belongs to it: another owner's data needs an admin's"
@@ -68,6 +66,6 @@ async def erase_data(request: ApiRequest) -> ErasedData:
 
 
 ENDPOINTS = (
-    Endpoint("DELETE", "/v1/requests", erase, "user", reply=ErasedRecords, query=EraseQuery),
-    Endpoint("DELETE", "/v1/data", erase_data, "user", reply=ErasedData, query=OwnerQuery),
+    Endpoint("DELETE", "/v1/requests", erase, reply=ErasedRecords, query=EraseQuery),
+    Endpoint("DELETE", "/v1/data", erase_data, reply=ErasedData, query=OwnerQuery),
 )

@@ -27,10 +27,10 @@ from gateway.api.generation import (
     Step,
     answer,
 )
-from gateway.api.http.endpoint import JSON, SSE, Endpoint
+from gateway.api.http.endpoint import SSE, Endpoint
 from gateway.api.http.errors import ANTHROPIC
 from gateway.api.openai.models import check_model
-from gateway.api.parsing.fields import ignore, invalid, read_body, sampling_of
+from gateway.api.parsing.fields import ignore, invalid, sampling_of
 from gateway.api.services import ApiRequest
 from gateway.api.streaming.streams import event_stream, sse, until_disconnect
 from gateway.api.thoughts import thinks, thought_settings
@@ -167,10 +167,9 @@ def _more(block: OutputBlock, kind: str, **piece: str) -> bytes:
     return _event("content_block_delta", index=block.index, delta={"type": kind, **piece})
 
 
-async def messages(request: ApiRequest) -> object:
+async def messages(request: ApiRequest, body: MessagesBody) -> object:
     """The next message of a conversation, whole or streamed."""
     services, request_id = request.services, request.id
-    body = await read_body(request, MessagesBody)
     adapter = check_model(services, body.model)
     turns = host_messages(body)
     if turns[-1].role == "assistant" and not turns[-1].continuable:
@@ -193,10 +192,9 @@ async def messages(request: ApiRequest) -> object:
     return await answer(request, [call], rendering, stream=bool(body.stream), user=user)
 
 
-async def count_tokens(request: ApiRequest) -> TokenCount:
+async def count_tokens(request: ApiRequest, body: CountTokensBody) -> TokenCount:
     """The tokens of a prompt, including the chat template. Loads the model if necessary."""
     services = request.services
-    body = await read_body(request, CountTokensBody)
     check_model(services, body.model)
     for name in ("chat_template_kwargs", "think", "thinking", "reasoning", "reasoning_effort"):
         if getattr(body, name):
@@ -208,6 +206,6 @@ async def count_tokens(request: ApiRequest) -> TokenCount:
 
 
 ENDPOINTS = (
-    Endpoint("POST", "/v1/messages", messages, "user", (JSON,), MessagesBody, AnthropicMessageReply, SSE),
-    Endpoint("POST", "/v1/messages/count_tokens", count_tokens, "user", (JSON,), CountTokensBody, TokenCount),
+    Endpoint("POST", "/v1/messages", messages, MessagesBody, AnthropicMessageReply, SSE),
+    Endpoint("POST", "/v1/messages/count_tokens", count_tokens, CountTokensBody, TokenCount),
 )

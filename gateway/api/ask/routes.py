@@ -13,7 +13,6 @@ from starlette.responses import PlainTextResponse
 from gateway.api.http.endpoint import FORM, JSON, SSE, TEXT, Endpoint
 from gateway.api.openai.models import DEFAULT, check_model
 from gateway.api.parsing.fields import Body, User, convert, invalid, parse, parse_keep_alive
-from gateway.api.parsing.paging import query_of
 from gateway.api.services import ApiRequest
 from gateway.api.streaming.streams import Relay, StreamReply, done_of, named_events, until_disconnect
 from gateway.ask.text.wording import request_about
@@ -183,14 +182,14 @@ class WikiPage(Struct, frozen=True):
     sections: list[Section]
 
 
-async def wiki_page(request: ApiRequest) -> WikiPage:
+async def wiki_page(request: ApiRequest, asked: PageTitle) -> WikiPage:
     """The page of a title, redirects followed."""
-    page = await request.services.wiki.fetch(query_of(request, PageTitle).title)
+    page = await request.services.wiki.fetch(asked.title)
     return WikiPage(page.title, page.url, page.sections)
 
 
 ENDPOINTS = (
-    Endpoint("POST", "/ask", ask, "user", (JSON, TEXT, FORM, ""), AskRequest, AskResult, SSE),
-    Endpoint("GET", "/ask/examples", examples, "user", reply=Examples),
-    Endpoint("GET", "/wiki/page", wiki_page, "user", reply=WikiPage, query=PageTitle),
+    Endpoint("POST", "/ask", ask, AskRequest, AskResult, SSE, media=(JSON, TEXT, FORM, "")),
+    Endpoint("GET", "/ask/examples", examples, reply=Examples),
+    Endpoint("GET", "/wiki/page", wiki_page, reply=WikiPage, query=PageTitle),
 )

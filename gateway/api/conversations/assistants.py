@@ -20,9 +20,9 @@ from gateway.api.conversations.replies import (
     listed,
     shown,
 )
-from gateway.api.http.endpoint import JSON, Endpoint
-from gateway.api.parsing.fields import Body, read_body
-from gateway.api.parsing.paging import Paged, PagedByTime, pair, query_of
+from gateway.api.http.endpoint import Endpoint
+from gateway.api.parsing.fields import Body
+from gateway.api.parsing.paging import Paged, PagedByTime, pair
 from gateway.api.services import ApiRequest
 from gateway.base.redact import without_secrets
 from gateway.store.memory.assistants import (
@@ -61,9 +61,9 @@ class AssistantChange(Body, frozen=True, kw_only=True):
     biography: Text | UnsetType = UNSET
 
 
-async def create(request: ApiRequest) -> Struct:
+async def create(request: ApiRequest, body: NewAssistant) -> Struct:
     """A new assistant."""
-    body, redactions = without_secrets(await read_body(request, NewAssistant))
+    body, redactions = without_secrets(body)
     now = time.time()
     assistant = Assistant(
         id=str(uuid4()),
@@ -78,10 +78,9 @@ async def create(request: ApiRequest) -> Struct:
     return shown(assistant)
 
 
-async def list_all(request: ApiRequest) -> dict[str, Any]:
+async def list_all(request: ApiRequest, asked: PagedByTime) -> dict[str, Any]:
     """The caller's assistants, newest first."""
     select = partial(list_assistants, owner=request.owner)
-    asked = query_of(request, PagedByTime)
     return await listed(request, asked, select, lambda rows: pair(rows[-1].created_at, rows[-1].id))
 
 
@@ -90,9 +89,9 @@ async def show(request: ApiRequest) -> Struct:
     return shown(await _assistant_of(request))
 
 
-async def change(request: ApiRequest) -> Struct:
+async def change(request: ApiRequest, body: AssistantChange) -> Struct:
     """Rename an assistant, or store the next version of its biography."""
-    body, redactions = without_secrets(await read_body(request, AssistantChange))
+    body, redactions = without_secrets(body)
     name, owner = request.path_id, request.owner
     given = {n: v for n in body.__struct_fields__ if (v := getattr(body, n)) is not UNSET}
 
@@ -121,16 +120,16 @@ async def delete(request: ApiRequest) -> Struct:
     return Erased(assistant.id, True)
 
 
-async def biographies(request: ApiRequest) -> dict[str, Any]:
+async def biographies(request: ApiRequest, asked: Paged) -> dict[str, Any]:
     """All versions of the biography, newest first."""
     select = partial(list_biographies, assistant=(await _assistant_of(request)).id)
-    return await listed(request, query_of(request, Paged), select, lambda rows: rows[-1].version)
+    return await listed(request, asked, select, lambda rows: rows[-1].version)
 
 
-async def reflections(request: ApiRequest) -> dict[str, Any]:
+async def reflections(request: ApiRequest, asked: Paged) -> dict[str, Any]:
     """All versions of the reflection over the assistant's conversations, newest first."""
     select = partial(list_reflections, assistant=(await _assistant_of(request)).id)
-    return await listed(request, query_of(request, Paged), select, lambda rows: rows[-1].version)
+    return await listed(request, asked, select, lambda rows: rows[-1].version)
 
 
 async def _assistant_of(request: ApiRequest) -> Assistant:
@@ -141,11 +140,11 @@ async def _assistant_of(request: ApiRequest) -> Assistant:
 
 _ONE = "/v1/assistants/{id}"
 ENDPOINTS = (
-    Endpoint("POST", "/v1/assistants", create, "user", (JSON,), NewAssistant, AssistantReply, status=201),
-    Endpoint("GET", "/v1/assistants", list_all, "user", reply=AssistantPage, query=PagedByTime),
-    Endpoint("GET", _ONE, show, "user", reply=AssistantReply),
-    Endpoint("PATCH", _ONE, change, "user", (JSON,), AssistantChange, AssistantReply),
-    Endpoint("DELETE", _ONE, delete, "user", reply=Erased),
-    Endpoint("GET", f"{_ONE}/biographies", biographies, "user", reply=BiographyPage, query=Paged),
-    Endpoint("GET", f"{_ONE}/reflections", reflections, "user", reply=ReflectionPage, query=Paged),
+    Endpoint("POST", "/v1/assistants", create, NewAssistant, AssistantReply, status=201),
+    Endpoint("GET", "/v1/assistants", list_all, reply=AssistantPage, query=PagedByTime),
+    Endpoint("GET", _ONE, show, reply=AssistantReply),
+    Endpoint("PATCH", _ONE, change, AssistantChange, AssistantReply),
+    Endpoint("DELETE", _ONE, delete, reply=Erased),
+    Endpoint("GET", f"{_ONE}/biographies", biographies, reply=BiographyPage, query=Paged),
+    Endpoint("GET", f"{_ONE}/reflections", reflections, reply=ReflectionPage, query=Paged),
 )

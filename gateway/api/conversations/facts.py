@@ -11,9 +11,9 @@ import msgspec
 from msgspec import Meta, Struct, defstruct
 
 from gateway.api.conversations.replies import FactPage, FactReply, listed, shown
-from gateway.api.http.endpoint import JSON, Endpoint
-from gateway.api.parsing.fields import Body, invalid, read_body
-from gateway.api.parsing.paging import Paged, query_of
+from gateway.api.http.endpoint import Endpoint
+from gateway.api.parsing.fields import Body, invalid
+from gateway.api.parsing.paging import Paged
 from gateway.api.services import ApiRequest
 from gateway.base.redact import redact
 from gateway.store.memory.facts import Fact, NewFact, end_fact, get_fact, list_facts, put_fact, undo_fact
@@ -46,12 +46,8 @@ class FactQuery(Paged, frozen=True, kw_only=True):
 Undone: Any = defstruct("Undone", [("id", str), ("fact", FactReply | None)], frozen=True, module=__name__)
 
 
-async def list_all(request: ApiRequest) -> dict[str, Any]:
+async def list_all(request: ApiRequest, asked: FactQuery) -> dict[str, Any]:
     """The caller's facts, newest first; ``ended=true`` includes earlier versions."""
-    return await page_of(request, query_of(request, FactQuery))
-
-
-async def page_of(request: ApiRequest, asked: FactQuery) -> dict[str, Any]:
     select = partial(list_facts, owner=request.owner, ended=asked.ended)
     return await listed(request, asked, select, lambda rows: rows[-1].seq)
 
@@ -61,13 +57,8 @@ async def show(request: ApiRequest) -> Struct:
     return shown(await request.read(lambda c: get_fact(c, request.path_id, request.owner)))
 
 
-async def create(request: ApiRequest) -> Struct:
+async def create(request: ApiRequest, body: NewFactBody) -> Struct:
     """Enter a fact; it supersedes one with the same key."""
-    return await enter(request, await read_body(request, NewFactBody))
-
-
-async def enter(request: ApiRequest, body: NewFactBody) -> Struct:
-    """Raises InvalidRequestError for a fact that has this text already."""
     owner = request.owner
 
     def store(connection: apsw.Connection) -> Fact:
@@ -79,10 +70,9 @@ async def enter(request: ApiRequest, body: NewFactBody) -> Struct:
     return shown(await request.write(store))
 
 
-async def change(request: ApiRequest) -> Struct:
+async def change(request: ApiRequest, body: FactChange) -> Struct:
     """A new version of a fact."""
     name, owner = request.path_id, request.owner
-    body = await read_body(request, FactChange)
 
     def store(connection: apsw.Connection) -> Fact:
         old = get_fact(connection, name, owner)
@@ -123,10 +113,10 @@ def _entered(owner: str, key: str, text: str) -> NewFact:
 
 
 ENDPOINTS = (
-    Endpoint("GET", "/v1/facts", list_all, "user", reply=FactPage, query=FactQuery),
-    Endpoint("POST", "/v1/facts", create, "user", (JSON,), NewFactBody, FactReply, status=201),
-    Endpoint("GET", "/v1/facts/{id}", show, "user", reply=FactReply),
-    Endpoint("PATCH", "/v1/facts/{id}", change, "user", (JSON,), FactChange, FactReply),
-    Endpoint("DELETE", "/v1/facts/{id}", delete, "user", reply=FactReply),
-    Endpoint("POST", "/v1/facts/{id}/undo", undo, "user", reply=Undone),
+    Endpoint("GET", "/v1/facts", list_all, reply=FactPage, query=FactQuery),
+    Endpoint("POST", "/v1/facts", create, NewFactBody, FactReply, status=201),
+    Endpoint("GET", "/v1/facts/{id}", show, reply=FactReply),
+    Endpoint("PATCH", "/v1/facts/{id}", change, FactChange, FactReply),
+    Endpoint("DELETE", "/v1/facts/{id}", delete, reply=FactReply),
+    Endpoint("POST", "/v1/facts/{id}/undo", undo, reply=Undone),
 )

@@ -10,7 +10,7 @@ from msgspec import Meta, Struct, defstruct
 
 from gateway.api.conversations.replies import StoredMessageReply, shown
 from gateway.api.openai.models import DEFAULT, check_model
-from gateway.api.parsing.fields import Body, invalid, read_body
+from gateway.api.parsing.fields import Body, invalid
 from gateway.api.parsing.paging import ID_CHARACTERS
 from gateway.api.services import ApiRequest
 from gateway.api.streaming.streams import Relay, StreamReply, done_of, named_events, until_disconnect
@@ -80,10 +80,9 @@ PostReply: Any = defstruct(
 )
 
 
-async def post_message(request: ApiRequest, conversation: Conversation) -> object:
+async def post_message(request: ApiRequest, conversation: Conversation, body: NewMessageBody) -> object:
     """Accept the message and answer it."""
     services = request.services
-    body = await read_body(request, NewMessageBody)
     call = view(
         PostCall,
         body,

@@ -9,9 +9,9 @@ from msgspec import Struct
 
 from gateway.api.conversations.replies import RoundPage, RoundReply, StoredMessageReply, listed, shown
 from gateway.api.conversations.routes import conversation_of
-from gateway.api.http.endpoint import JSON, Endpoint
-from gateway.api.parsing.fields import Body, read_body
-from gateway.api.parsing.paging import Paged, query_of
+from gateway.api.http.endpoint import Endpoint
+from gateway.api.parsing.fields import Body
+from gateway.api.parsing.paging import Paged
 from gateway.api.services import ApiRequest
 from gateway.base.errors import NotFoundError
 from gateway.store.memory.rounds import list_rounds
@@ -25,15 +25,15 @@ class Mark(Body, frozen=True):
     failed: bool
 
 
-async def rounds(request: ApiRequest) -> dict[str, Any]:
+async def rounds(request: ApiRequest, asked: Paged) -> dict[str, Any]:
     """A page of the log by rounds, oldest first; ``before`` goes back to earlier rounds."""
     select = partial(list_rounds, conversation=(await conversation_of(request)).id)
-    return await listed(request, query_of(request, Paged), select, lambda rows: rows[0].round)
+    return await listed(request, asked, select, lambda rows: rows[0].round)
 
 
-async def mark_round(request: ApiRequest) -> Struct:
+async def mark_round(request: ApiRequest, mark: Mark) -> Struct:
     """Mark all messages of a round as failed, or as not failed."""
-    conversation, mark = await conversation_of(request), await read_body(request, Mark)
+    conversation = await conversation_of(request)
     number = str(request.path_params["round"])
     if not (number.isascii() and number.isdigit() and len(number) < 16):
         raise NotFoundError(f"there is no round `{number[:100]}`: rounds are numbered from 1", param="round")
@@ -42,24 +42,16 @@ async def mark_round(request: ApiRequest) -> Struct:
     )
 
 
-async def mark_message(request: ApiRequest) -> Struct:
+async def mark_message(request: ApiRequest, mark: Mark) -> Struct:
     """Mark a message as failed, or as not failed."""
-    conversation, mark = await conversation_of(request), await read_body(request, Mark)
+    conversation = await conversation_of(request)
     message = str(request.path_params["message"])
     marked = await request.services.conversations.edits.mark(conversation, mark.failed, message=message)
     return shown(marked.messages[0])
 
 
 ENDPOINTS = (
-    Endpoint("GET", _ROUNDS, rounds, "user", reply=RoundPage, query=Paged),
-    Endpoint("PATCH", f"{_ROUNDS}/{{round}}", mark_round, "user", (JSON,), Mark, RoundReply),
-    Endpoint(
-        "PATCH",
-        "/v1/conversations/{id}/messages/{message}",
-        mark_message,
-        "user",
-        (JSON,),
-        Mark,
-        StoredMessageReply,
-    ),
+    Endpoint("GET", _ROUNDS, rounds, reply=RoundPage, query=Paged),
+    Endpoint("PATCH", f"{_ROUNDS}/{{round}}", mark_round, Mark, RoundReply),
+    Endpoint("PATCH", "/v1/conversations/{id}/messages/{message}", mark_message, Mark, StoredMessageReply),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from functools import partial
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 from uuid import uuid4
 
 import apsw
@@ -23,9 +23,9 @@ from gateway.api.conversations.replies import (
     listed,
     shown,
 )
-from gateway.api.http.endpoint import JSON, SSE, Endpoint
-from gateway.api.parsing.fields import Body, invalid, parse, read_body
-from gateway.api.parsing.paging import Paged, PagedByTime, pair, query_of
+from gateway.api.http.endpoint import SSE, Endpoint
+from gateway.api.parsing.fields import Body, invalid
+from gateway.api.parsing.paging import Paged, PagedByTime, pair
 from gateway.api.services import ApiRequest
 from gateway.api.streaming.streams import until_disconnect
 from gateway.base.errors import ConfigurationError, NotFoundError
@@ -56,7 +56,6 @@ TimeZone = Annotated[str, Meta(max_length=64)]
 # Its id or its name; "" and null: none.
 WhichAssistant = Annotated[str, Meta(max_length=120)]
 WhichProject = Annotated[str, Meta(max_length=400)]
-T = TypeVar("T")
 
 
 class NewConversation(Body, frozen=True, kw_only=True):
@@ -151,11 +150,6 @@ class ForgetQuery(Struct, frozen=True):
     speaker: Annotated[str, Meta(min_length=1)]
 
 
-async def read_optional(request: ApiRequest, kind: type[T]) -> T:
-    """The body, which may be empty: all its fields have defaults. Raises InvalidRequestError."""
-    return parse((await request.body()).strip() or b"{}", kind)
-
-
 def _check_zone(name: str) -> None:
     try:
         time_zone(name)
@@ -182,10 +176,10 @@ def _named_project(connection: apsw.Connection, which: str | None) -> str | None
         raise invalid("project", error.message) from None
 
 
-async def create(request: ApiRequest) -> Struct:
+async def create(request: ApiRequest, body: NewConversation) -> Struct:
     """A new conversation."""
     services = request.services
-    new, redactions = without_secrets(await read_optional(request, NewConversation))
+    new, redactions = without_secrets(body)
     now, owner = time.time(), request.owner
     assistant = await request.read(lambda c: _named_assistant(c, new.assistant, owner))
     project = await request.read_local(lambda c: _named_project(c, new.project))
@@ -210,9 +204,8 @@ async def create(request: ApiRequest) -> Struct:
     return shown(conversation)
 
 
-async def list_all(request: ApiRequest) -> dict[str, Any]:
+async def list_all(request: ApiRequest, asked: ConversationQuery) -> dict[str, Any]:
     """The caller's conversations, last used first; ``archived=true`` includes archived ones."""
-    asked = query_of(request, ConversationQuery)
     select = partial(list_conversations, owner=request.owner, archived=asked.archived)
     return await listed(request, asked, select, lambda rows: pair(rows[-1].updated_at, rows[-1].id))
 
@@ -222,10 +215,10 @@ async def show(request: ApiRequest) -> Struct:
     return shown(await conversation_of(request))
 
 
-async def change(request: ApiRequest) -> Struct:
+async def change(request: ApiRequest, body: ConversationChange) -> Struct:
     """Change fields of a conversation. They hold from its next message and its next compaction on."""
     services, conversation = request.services, await conversation_of(request)
-    body, redactions = without_secrets(await read_body(request, ConversationChange))
+    body, redactions = without_secrets(body)
     given = {n: v for n in body.__struct_fields__ if (v := getattr(body, n)) is not UNSET}
     if "assistant" in given:
         owner = request.owner
@@ -242,23 +235,22 @@ async def erase(request: ApiRequest) -> Struct:
     return Erased(conversation.id, True)
 
 
-async def messages(request: ApiRequest) -> dict[str, Any]:
+async def messages(request: ApiRequest, asked: Paged) -> dict[str, Any]:
     """A page of the log, oldest first; ``before`` goes back in time."""
     select = partial(page_of_messages, conversation=(await conversation_of(request)).id)
-    return await listed(request, query_of(request, Paged), select, lambda rows: rows[0].seq)
+    return await listed(request, asked, select, lambda rows: rows[0].seq)
 
 
-async def forget(request: ApiRequest) -> Struct:
+async def forget(request: ApiRequest, asked: ForgetQuery) -> Struct:
     """Erase the messages of a ``speaker``, the replies to them, and everything derived from both."""
     services, conversation = request.services, await conversation_of(request)
-    speaker = query_of(request, ForgetQuery).speaker
-    return Forgotten(conversation.id, await services.conversations.edits.forget(conversation, speaker))
+    return Forgotten(conversation.id, await services.conversations.edits.forget(conversation, asked.speaker))
 
 
-async def summaries(request: ApiRequest) -> dict[str, Any]:
+async def summaries(request: ApiRequest, asked: Paged) -> dict[str, Any]:
     """All summaries, newest first, with their spans."""
     select = partial(list_summaries, conversation=(await conversation_of(request)).id)
-    return await listed(request, query_of(request, Paged), select, lambda rows: rows[-1].seq)
+    return await listed(request, asked, select, lambda rows: rows[-1].seq)
 
 
 async def current(request: ApiRequest) -> CurrentSummary:
@@ -286,17 +278,15 @@ async def compact(request: ApiRequest) -> Struct:
     return CompactionReply(conversation.id, made)
 
 
-async def keep(request: ApiRequest) -> Struct:
+async def keep(request: ApiRequest, wanted: Keeping) -> Struct:
     """Undo the redaction of a message: store it with the secrets that were taken out of it."""
     services, conversation = request.services, await conversation_of(request)
-    wanted = await read_optional(request, Keeping)
     return shown(await services.conversations.edits.keep(conversation, wanted.message))
 
 
-async def convert(request: ApiRequest) -> Struct:
+async def convert(request: ApiRequest, wanted: Conversion) -> Struct:
     """Rewrite summaries that were made with other prompt versions; ``{"to": version}`` sets the version."""
     services, conversation = request.services, await conversation_of(request)
-    wanted = await read_optional(request, Conversion)
     work = services.conversations.convert(conversation, wanted.to)
     rewritten, rejected = await until_disconnect(request.receive, work)
     return CompactionReply(conversation.id, rewritten, rejected)
@@ -324,29 +314,29 @@ async def conversation_of(request: ApiRequest) -> Conversation:
     return await request.read(lambda c: get_conversation(c, name, owner))
 
 
-async def post(request: ApiRequest) -> object:
+async def post(request: ApiRequest, body: NewMessageBody) -> object:
     """Post a message and get the reply."""
-    return await post_message(request, await conversation_of(request))
+    return await post_message(request, await conversation_of(request), body)
 
 
 _ONE = "/v1/conversations/{id}"
 ENDPOINTS = (
     Endpoint(
-        "POST", "/v1/conversations", create, "user", (JSON,), NewConversation, ConversationReply, status=201
+        "POST", "/v1/conversations", create, NewConversation, ConversationReply, status=201, optional=True
     ),
-    Endpoint("GET", "/v1/conversations", list_all, "user", reply=ConversationPage, query=ConversationQuery),
-    Endpoint("GET", _ONE, show, "user", reply=ConversationReply),
-    Endpoint("PATCH", _ONE, change, "user", (JSON,), ConversationChange, ConversationReply),
-    Endpoint("DELETE", _ONE, erase, "user", reply=Erased),
-    Endpoint("POST", f"{_ONE}/messages", post, "user", (JSON,), NewMessageBody, PostReply, SSE),
-    Endpoint("GET", f"{_ONE}/messages", messages, "user", reply=MessagePage, query=Paged),
-    Endpoint("DELETE", f"{_ONE}/messages", forget, "user", reply=Forgotten, query=ForgetQuery),
-    Endpoint("GET", f"{_ONE}/summaries", summaries, "user", reply=SummaryPage, query=Paged),
-    Endpoint("GET", f"{_ONE}/summary", current, "user", reply=CurrentSummary),
-    Endpoint("GET", f"{_ONE}/context", context, "user", reply=ContextReply),
-    Endpoint("POST", f"{_ONE}/compact", compact, "user", reply=CompactionReply),
-    Endpoint("POST", f"{_ONE}/keep", keep, "user", (JSON,), Keeping, StoredMessageReply),
-    Endpoint("POST", f"{_ONE}/convert", convert, "user", (JSON,), Conversion, CompactionReply),
-    Endpoint("POST", f"{_ONE}/rollover", rollover, "user", reply=ConversationReply, status=201),
-    Endpoint("GET", f"{_ONE}/events", events, "user", streams=SSE),
+    Endpoint("GET", "/v1/conversations", list_all, reply=ConversationPage, query=ConversationQuery),
+    Endpoint("GET", _ONE, show, reply=ConversationReply),
+    Endpoint("PATCH", _ONE, change, ConversationChange, ConversationReply),
+    Endpoint("DELETE", _ONE, erase, reply=Erased),
+    Endpoint("POST", f"{_ONE}/messages", post, NewMessageBody, PostReply, SSE),
+    Endpoint("GET", f"{_ONE}/messages", messages, reply=MessagePage, query=Paged),
+    Endpoint("DELETE", f"{_ONE}/messages", forget, reply=Forgotten, query=ForgetQuery),
+    Endpoint("GET", f"{_ONE}/summaries", summaries, reply=SummaryPage, query=Paged),
+    Endpoint("GET", f"{_ONE}/summary", current, reply=CurrentSummary),
+    Endpoint("GET", f"{_ONE}/context", context, reply=ContextReply),
+    Endpoint("POST", f"{_ONE}/compact", compact, reply=CompactionReply),
+    Endpoint("POST", f"{_ONE}/keep", keep, Keeping, StoredMessageReply, optional=True),
+    Endpoint("POST", f"{_ONE}/convert", convert, Conversion, CompactionReply, optional=True),
+    Endpoint("POST", f"{_ONE}/rollover", rollover, reply=ConversationReply, status=201),
+    Endpoint("GET", f"{_ONE}/events", events, streams=SSE),
 )

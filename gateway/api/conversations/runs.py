@@ -10,9 +10,9 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct
 
 from gateway.api.conversations.replies import Erased, followed
-from gateway.api.http.endpoint import JSON, SSE, Endpoint
-from gateway.api.parsing.fields import Body, read_body
-from gateway.api.parsing.paging import PagedByTime, pair, query_of
+from gateway.api.http.endpoint import SSE, Endpoint
+from gateway.api.parsing.fields import Body
+from gateway.api.parsing.paging import PagedByTime, pair
 from gateway.api.services import ApiRequest
 from gateway.base.errors import NotFoundError
 from gateway.base.redact import without_secrets
@@ -149,9 +149,9 @@ class Notices(Struct, frozen=True):
     data: list[NoticeReply]
 
 
-async def begin(request: ApiRequest) -> Struct:
+async def begin(request: ApiRequest, body: NewRun) -> Struct:
     """Start a run of a task: it carries out its checklist, and waits at BREAKPOINTs."""
-    body, _ = without_secrets(await read_body(request, NewRun))
+    body, _ = without_secrets(body)
     runs = request.services.runs
     return run_reply(await runs.begin(request.path_id, request.owner, body.steps, body.archetype))
 
@@ -169,9 +169,9 @@ async def events(request: ApiRequest) -> object:
     return followed(request, source, lambda found: ("run", run_reply(found)))
 
 
-async def answer(request: ApiRequest) -> Struct:
+async def answer(request: ApiRequest, body: BreakpointAnswer) -> Struct:
     """Answer the BREAKPOINT at which a run waits, and resume the run."""
-    return await give(request, request.path_id, await read_body(request, BreakpointAnswer))
+    return await give(request, request.path_id, body)
 
 
 async def give(request: ApiRequest, task: str, given: BreakpointAnswer) -> RunReply:
@@ -195,21 +195,19 @@ async def cancel(request: ApiRequest) -> Struct:
     return await _moved(request, request.services.runs.cancel)
 
 
-async def edit(request: ApiRequest) -> Struct:
+async def edit(request: ApiRequest, body: NewSteps) -> Struct:
     """Replace the steps that are not done, and resume the run."""
-    body, _ = without_secrets(await read_body(request, NewSteps))
+    body, _ = without_secrets(body)
     return run_reply(await request.services.runs.edit(request.path_id, request.owner, body.steps))
 
 
-async def retry(request: ApiRequest) -> Struct:
+async def retry(request: ApiRequest, body: StepAgain) -> Struct:
     """Do a step again, also after the end of the run."""
-    body = await read_body(request, StepAgain)
     return run_reply(await request.services.runs.retry(request.path_id, request.owner, body.step))
 
 
-async def replay(request: ApiRequest) -> Struct:
+async def replay(request: ApiRequest, body: RecordedStep) -> Struct:
     """Make the call of a step that only reads again, and compare; nothing is stored."""
-    body = await read_body(request, RecordedStep)
     step, now = await request.services.runs.replay(request.path_id, request.owner, body.request)
     return ReplayedStep(call=call_text(step.tool, step.arguments), then=step.result or "", now=now)
 
@@ -220,9 +218,9 @@ async def notices(request: ApiRequest) -> Struct:
     return Notices([view(NoticeReply, each) for each in found])
 
 
-async def list_all(request: ApiRequest) -> Struct:
+async def list_all(request: ApiRequest, asked: PagedByTime) -> RunPage:
     """The caller's runs, newest first."""
-    return await page_of(request, query_of(request, PagedByTime))
+    return await page_of(request, asked)
 
 
 async def page_of(request: ApiRequest, asked: PagedByTime) -> RunPage:
@@ -287,19 +285,19 @@ def run_reply(found: RunView) -> RunReply:
 
 _ONE = "/v1/tasks/{id}"
 ENDPOINTS = (
-    Endpoint("POST", f"{_ONE}/run", begin, "user", (JSON,), NewRun, RunReply, status=201),
-    Endpoint("GET", f"{_ONE}/run", show, "user", reply=RunReply),
-    Endpoint("GET", f"{_ONE}/events", events, "user", streams=SSE),
-    Endpoint("POST", f"{_ONE}/answer", answer, "user", (JSON,), BreakpointAnswer, RunReply),
-    Endpoint("POST", f"{_ONE}/edit", edit, "user", (JSON,), NewSteps, RunReply),
-    Endpoint("POST", f"{_ONE}/retry", retry, "user", (JSON,), StepAgain, RunReply),
-    Endpoint("POST", f"{_ONE}/replay", replay, "user", (JSON,), RecordedStep, ReplayedStep),
-    Endpoint("POST", f"{_ONE}/pause", pause, "user", reply=RunReply),
-    Endpoint("POST", f"{_ONE}/resume", resume, "user", reply=RunReply),
-    Endpoint("POST", f"{_ONE}/cancel", cancel, "user", reply=RunReply),
-    Endpoint("GET", "/v1/runs", list_all, "user", reply=RunPage, query=PagedByTime),
-    Endpoint("POST", "/v1/notices", notices, "user", reply=Notices),
-    Endpoint("GET", "/v1/notices", news, "user", streams=SSE),
-    Endpoint("GET", "/v1/approvals", approvals, "user", reply=Approvals),
-    Endpoint("DELETE", "/v1/approvals/{id}", revoke, "user", reply=Erased),
+    Endpoint("POST", f"{_ONE}/run", begin, NewRun, RunReply, status=201),
+    Endpoint("GET", f"{_ONE}/run", show, reply=RunReply),
+    Endpoint("GET", f"{_ONE}/events", events, streams=SSE),
+    Endpoint("POST", f"{_ONE}/answer", answer, BreakpointAnswer, RunReply),
+    Endpoint("POST", f"{_ONE}/edit", edit, NewSteps, RunReply),
+    Endpoint("POST", f"{_ONE}/retry", retry, StepAgain, RunReply),
+    Endpoint("POST", f"{_ONE}/replay", replay, RecordedStep, ReplayedStep),
+    Endpoint("POST", f"{_ONE}/pause", pause, reply=RunReply),
+    Endpoint("POST", f"{_ONE}/resume", resume, reply=RunReply),
+    Endpoint("POST", f"{_ONE}/cancel", cancel, reply=RunReply),
+    Endpoint("GET", "/v1/runs", list_all, reply=RunPage, query=PagedByTime),
+    Endpoint("POST", "/v1/notices", notices, reply=Notices),
+    Endpoint("GET", "/v1/notices", news, streams=SSE),
+    Endpoint("GET", "/v1/approvals", approvals, reply=Approvals),
+    Endpoint("DELETE", "/v1/approvals/{id}", revoke, reply=Erased),
 )

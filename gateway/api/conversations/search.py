@@ -7,7 +7,7 @@ from typing import Annotated
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from gateway.api.http.endpoint import Endpoint
-from gateway.api.parsing.paging import ConversationId, Listed, query_of
+from gateway.api.parsing.paging import ConversationId, Listed
 from gateway.api.services import ApiRequest
 from gateway.base.structs import view
 from gateway.memory.history import excerpt
@@ -46,12 +46,8 @@ class SearchPage(Struct, frozen=True):
     next: int | None
 
 
-async def search(request: ApiRequest) -> SearchPage:
+async def search(request: ApiRequest, asked: SearchQuery) -> SearchPage:
     """Messages of the caller's conversations, best first; of a very common word the newest 2,000 are ranked."""
-    return await page_of(request, query_of(request, SearchQuery))
-
-
-async def page_of(request: ApiRequest, asked: SearchQuery) -> SearchPage:
     owner = request.owner
     only = None
     if asked.conversation is not UNSET:
@@ -65,6 +61,4 @@ async def page_of(request: ApiRequest, asked: SearchQuery) -> SearchPage:
     return SearchPage(hits, end if end < len(found) else None)
 
 
-ENDPOINTS = (
-    Endpoint("GET", "/v1/conversations/search", search, "user", reply=SearchPage, query=SearchQuery),
-)
+ENDPOINTS = (Endpoint("GET", "/v1/conversations/search", search, reply=SearchPage, query=SearchQuery),)

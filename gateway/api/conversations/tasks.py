@@ -12,9 +12,9 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from gateway.api.conversations.replies import Erased, TaskPage, TaskReply, listed, shown
-from gateway.api.http.endpoint import JSON, Endpoint
-from gateway.api.parsing.fields import Body, invalid, read_body
-from gateway.api.parsing.paging import CURSOR, ConversationId, Listed, halves, pair, query_of
+from gateway.api.http.endpoint import Endpoint
+from gateway.api.parsing.fields import Body, invalid
+from gateway.api.parsing.paging import CURSOR, ConversationId, Listed, halves, pair
 from gateway.api.services import ApiRequest
 from gateway.base.redact import without_secrets
 from gateway.memory.learning.objectives import split_listed
@@ -90,15 +90,11 @@ class TaskQuery(Listed, frozen=True, kw_only=True):
         return halves(self.before)
 
 
-async def list_all(request: ApiRequest) -> dict[str, Any]:
+async def list_all(request: ApiRequest, asked: TaskQuery) -> dict[str, Any]:
     """The caller's tasks, newest day first; ``day`` is YYYY-MM-DD, YYYY-MM, YYYY or ``today``.
 
     ``conversation`` is one whose time zone says what day that is.
     """
-    return await page_of(request, query_of(request, TaskQuery))
-
-
-async def page_of(request: ApiRequest, asked: TaskQuery) -> dict[str, Any]:
     day = None
     if asked.day is not UNSET:
         day = await _today(request, asked.conversation) if asked.day == "today" else _checked_day(asked.day)
@@ -112,12 +108,8 @@ async def show(request: ApiRequest) -> Struct:
     return shown(await request.read(lambda c: get_task(c, request.path_id, request.owner)))
 
 
-async def create(request: ApiRequest) -> Struct:
+async def create(request: ApiRequest, given: NewTaskBody) -> Struct:
     """A new objective, task or checklist item. Tasks that an objective's title lists are made with it."""
-    return await add(request, await read_body(request, NewTaskBody))
-
-
-async def add(request: ApiRequest, given: NewTaskBody) -> Struct:
     body, redactions = without_secrets(given)
     new = NewTask(
         owner=request.owner,
@@ -133,10 +125,10 @@ async def add(request: ApiRequest, given: NewTaskBody) -> Struct:
     return shown(await request.services.runs.make(lambda c: add_task(c, new), above, new.owner))
 
 
-async def change(request: ApiRequest) -> Struct:
+async def change(request: ApiRequest, body: TaskChange) -> Struct:
     """Change fields of a task."""
     name, owner = request.path_id, request.owner
-    body, redactions = without_secrets(await read_body(request, TaskChange))
+    body, redactions = without_secrets(body)
     if body.day is not UNSET:
         _checked_day(body.day)
     given: dict[str, Any] = msgspec.to_builtins(body)
@@ -195,9 +187,9 @@ def _checked_day(day: str) -> str:
 
 
 ENDPOINTS = (
-    Endpoint("GET", "/v1/tasks", list_all, "user", reply=TaskPage, query=TaskQuery),
-    Endpoint("POST", "/v1/tasks", create, "user", (JSON,), NewTaskBody, TaskReply, status=201),
-    Endpoint("GET", "/v1/tasks/{id}", show, "user", reply=TaskReply),
-    Endpoint("PATCH", "/v1/tasks/{id}", change, "user", (JSON,), TaskChange, TaskReply),
-    Endpoint("DELETE", "/v1/tasks/{id}", delete, "user", reply=Erased),
+    Endpoint("GET", "/v1/tasks", list_all, reply=TaskPage, query=TaskQuery),
+    Endpoint("POST", "/v1/tasks", create, NewTaskBody, TaskReply, status=201),
+    Endpoint("GET", "/v1/tasks/{id}", show, reply=TaskReply),
+    Endpoint("PATCH", "/v1/tasks/{id}", change, TaskChange, TaskReply),
+    Endpoint("DELETE", "/v1/tasks/{id}", delete, reply=Erased),
 )

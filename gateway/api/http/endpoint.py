@@ -16,6 +16,8 @@ from starlette.routing import Route, compile_path
 from starlette.types import ASGIApp, Message, Receive
 
 from gateway.api.http.auth import Access
+from gateway.api.parsing.fields import parse
+from gateway.api.parsing.paging import query_of
 from gateway.api.services import ApiRequest, services_of_scope
 from gateway.base.errors import InvalidRequestError
 
@@ -29,30 +31,38 @@ MAYBE_JSON = (JSON, "")
 NDJSON = "application/x-ndjson"
 _NOTHING = (b"", b"{}", b"null")  # what clients send where a route has no fields
 
-# A handler returns an ASGI reply, or a value that is sent as JSON with the endpoint's status.
-Handler = Callable[[ApiRequest], Awaitable[object]]
+# A handler gets the request and what it declares, the body or the query. It returns an ASGI reply, or a value that is
+# sent as JSON with the endpoint's status.
+Handler = Callable[..., Awaitable[object]]
 
 
 @dataclass(frozen=True)
 class Endpoint:
-    """One method on one path. ``accepts`` lists the media types of a request body ("": none named).
+    """One method on one path. ``body`` and ``query`` are the types of what its handler gets; ``reply`` of its JSON.
 
-    The OpenAPI document shows the JSON types ``body`` and ``reply`` (None: not JSON), the media type of a stream
-    (``streams``), the status of success, the type of the ``query`` parameters, and the first paragraph of the
-    handler's docstring. ``described=False`` hides the endpoint.
+    ``media`` lists the media types of a body if it may be another one than JSON ("": none named). If it may be text,
+    the handler reads it. An ``optional`` body may be missing. The OpenAPI document shows these types, the media type of
+    a stream (``streams``), the status of success, and the first paragraph of the handler's docstring.
+    ``described=False`` hides the endpoint.
     """
 
     method: str
     path: str
     handler: Handler
-    access: Access
-    accepts: tuple[str, ...] = ()
     body: Any = None
     reply: Any = None
     streams: str = ""
+    access: Access = "user"
+    media: tuple[str, ...] = ()
+    optional: bool = False
     status: int = 200
     query: type[Struct] | None = None
     described: bool = True
+
+    @property
+    def accepts(self) -> tuple[str, ...]:
+        """The media types of a body; none if there must be none."""
+        return self.media or ((JSON,) if self.body is not None else ())
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
@@ -64,9 +74,16 @@ class Endpoint:
 
     async def _serve(self, request: Request) -> ASGIApp:
         receive = _waking(request) if self.streams and self.method == "POST" else request.receive
+        received = ApiRequest(request.scope, receive)
+        given: list[object] = []
         if not self.accepts and (body := await request.body()).strip() not in _NOTHING:
             raise InvalidRequestError(f"{self.method} {self.path} has no fields, but {len(body)} bytes came")
-        reply = await self.handler(ApiRequest(request.scope, receive))
+        if self.query is not None:
+            given.append(query_of(received, self.query))
+        elif self.body is not None and TEXT not in self.accepts:
+            body = await received.body()
+            given.append(parse(b"{}" if self.optional and not body.strip() else body, self.body))
+        reply = await self.handler(received, *given)
         if isinstance(reply, Struct | dict | list):
             return Response(msgspec.json.encode(reply), self.status, media_type=JSON)
         return cast("ASGIApp", reply)

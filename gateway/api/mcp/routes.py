@@ -22,4 +22,4 @@ async def serve(request: ApiRequest) -> object:
 
 
 # The protocol describes its own messages.
-ENDPOINTS = (Endpoint("POST", "/mcp", serve, "user", (JSON,), described=False),)
+ENDPOINTS = (Endpoint("POST", "/mcp", serve, media=(JSON,), described=False),)

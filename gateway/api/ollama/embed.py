@@ -10,7 +10,7 @@ from gateway.api.http.endpoint import MAYBE_JSON, Endpoint
 from gateway.api.ollama.models import LATEST, answering
 from gateway.api.ollama.request import EmbedBody, EmbeddingsBody
 from gateway.api.openai.models import check_embedding_model
-from gateway.api.parsing.fields import parse_keep_alive, read_body
+from gateway.api.parsing.fields import parse_keep_alive
 from gateway.api.recording.requests import logged_embedding
 from gateway.api.services import ApiRequest
 from gateway.inference.embedding import EmbedCall, Embeddings
@@ -29,10 +29,9 @@ class OldEmbedReply(Struct, frozen=True):
     embedding: list[float]
 
 
-async def embed(request: ApiRequest) -> EmbedReply:
+async def embed(request: ApiRequest, body: EmbedBody) -> EmbedReply:
     """The vectors of one or more texts."""
     begun = time.monotonic()
-    body = await read_body(request, EmbedBody)
     made = await _embed(request, body, [body.input] if isinstance(body.input, str) else body.input)
     served, aliases = request.services.embedding.name, request.services.settings.embedding.aliases
     return EmbedReply(
@@ -43,9 +42,8 @@ async def embed(request: ApiRequest) -> EmbedReply:
     )
 
 
-async def embeddings(request: ApiRequest) -> OldEmbedReply:
+async def embeddings(request: ApiRequest, body: EmbeddingsBody) -> OldEmbedReply:
     """The vector of one text."""
-    body = await read_body(request, EmbeddingsBody)
     return OldEmbedReply((await _embed(request, body, [body.prompt])).floats()[0])
 
 
@@ -62,6 +60,6 @@ async def _embed(request: ApiRequest, body: EmbedBody | EmbeddingsBody, texts: l
 
 
 ENDPOINTS = (
-    Endpoint("POST", "/api/embed", embed, "user", MAYBE_JSON, EmbedBody, EmbedReply),
-    Endpoint("POST", "/api/embeddings", embeddings, "user", MAYBE_JSON, EmbeddingsBody, OldEmbedReply),
+    Endpoint("POST", "/api/embed", embed, EmbedBody, EmbedReply, media=MAYBE_JSON),
+    Endpoint("POST", "/api/embeddings", embeddings, EmbeddingsBody, OldEmbedReply, media=MAYBE_JSON),
 )

@@ -34,7 +34,7 @@ from gateway.api.ollama.request import (
     generate_fields,
 )
 from gateway.api.openai.models import check_model, context_length
-from gateway.api.parsing.fields import parse_keep_alive, read_body
+from gateway.api.parsing.fields import parse_keep_alive
 from gateway.api.services import ApiRequest
 from gateway.api.streaming.streams import ndjson, ndjson_stream, until_disconnect
 from gateway.api.thoughts import thought_settings
@@ -187,15 +187,13 @@ def _nanoseconds(seconds: float) -> int:
     return round(seconds * 1e9)
 
 
-async def chat(request: ApiRequest) -> object:
+async def chat(request: ApiRequest, body: ChatBody) -> object:
     """The next message of a conversation."""
-    body = await read_body(request, ChatBody)
     return await _reply(request, body, ChatLine, chat_fields(body) if body.messages else None)
 
 
-async def generate(request: ApiRequest) -> object:
+async def generate(request: ApiRequest, body: GenerateBody) -> object:
     """The reply to one prompt."""
-    body = await read_body(request, GenerateBody)
     return await _reply(request, body, GenerateLine, generate_fields(body) if body.prompt else None)
 
 
@@ -245,6 +243,6 @@ async def _load_or_unload(inference: Inference, keep_alive: KeepAlive) -> Litera
 
 
 ENDPOINTS = (
-    Endpoint("POST", "/api/chat", chat, "user", MAYBE_JSON, ChatBody, ChatLine, NDJSON),
-    Endpoint("POST", "/api/generate", generate, "user", MAYBE_JSON, GenerateBody, GenerateLine, NDJSON),
+    Endpoint("POST", "/api/chat", chat, ChatBody, ChatLine, NDJSON, media=MAYBE_JSON),
+    Endpoint("POST", "/api/generate", generate, GenerateBody, GenerateLine, NDJSON, media=MAYBE_JSON),
 )

@@ -16,7 +16,7 @@ from gateway.api.http.errors import OLLAMA
 from gateway.api.ollama.models import LATEST
 from gateway.api.ollama.request import CopyBody, NamedBody, PullBody
 from gateway.api.openai.models import DEFAULT, model_not_found
-from gateway.api.parsing.fields import invalid, read_body
+from gateway.api.parsing.fields import invalid
 from gateway.api.services import ApiRequest, Services
 from gateway.api.streaming.streams import (
     Relay,
@@ -46,9 +46,8 @@ class _ErrorLine(Struct, frozen=True):
     error: str = ""
 
 
-async def pull(request: ApiRequest) -> object:
+async def pull(request: ApiRequest, body: PullBody) -> object:
     """Download a model of the catalog, with progress; an interrupted download resumes where it stopped."""
-    body = await read_body(request, PullBody)
     services = request.services
     relay = Relay(_pulled(services, _named(services, body.named.removesuffix(LATEST))), services.drain)
     if body.stream is not False:
@@ -114,9 +113,8 @@ async def _pulled(services: Services, name: str) -> AsyncIterator[PullLine]:
         await process.communicate()  # also what it still wrote, without which it would not count as ended
 
 
-async def copy(request: ApiRequest) -> PullLine:
+async def copy(request: ApiRequest, body: CopyBody) -> PullLine:
     """Give the chat model another name, an alias, until the server's next start."""
-    body = await read_body(request, CopyBody)
     services = request.services
     source, alias = (each.removesuffix(LATEST) for each in (body.source, body.destination))
     if source not in (DEFAULT, services.model.name, *services.served.aliases):
@@ -129,9 +127,8 @@ async def copy(request: ApiRequest) -> PullLine:
     return _DONE
 
 
-async def delete(request: ApiRequest) -> PullLine:
+async def delete(request: ApiRequest, body: NamedBody) -> PullLine:
     """Delete the file of a model that is not in use, or an alias of the chat model."""
-    body = await read_body(request, NamedBody)
     services, name = request.services, body.named.removesuffix(LATEST)
     if name in services.settings.model.aliases:
         raise invalid("model", f"`{name}` is an alias in the configuration; remove it from `model.aliases`")
@@ -188,7 +185,7 @@ def _in_use(services: Services) -> Iterator[ResolvedModel]:
 
 
 ENDPOINTS = (
-    Endpoint("POST", "/api/pull", pull, "admin", MAYBE_JSON, PullBody, PullLine, NDJSON),
-    Endpoint("POST", "/api/copy", copy, "admin", MAYBE_JSON, CopyBody, PullLine),
-    Endpoint("DELETE", "/api/delete", delete, "admin", MAYBE_JSON, NamedBody, PullLine),
+    Endpoint("POST", "/api/pull", pull, PullBody, PullLine, NDJSON, access="admin", media=MAYBE_JSON),
+    Endpoint("POST", "/api/copy", copy, CopyBody, PullLine, access="admin", media=MAYBE_JSON),
+    Endpoint("DELETE", "/api/delete", delete, NamedBody, PullLine, access="admin", media=MAYBE_JSON),
 )

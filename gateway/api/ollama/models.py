@@ -15,7 +15,6 @@ from msgspec import Struct
 from gateway.api.http.endpoint import MAYBE_JSON, Endpoint
 from gateway.api.ollama.request import ShowBody
 from gateway.api.openai.models import check_model, context_length
-from gateway.api.parsing.fields import read_body
 from gateway.api.services import ApiRequest
 from gateway.api.thoughts import served_template
 from gateway.inference.interface import HostHealth
@@ -153,10 +152,9 @@ async def processes(request: ApiRequest) -> Processes:
     )
 
 
-async def show(request: ApiRequest) -> ShowReply:
+async def show(request: ApiRequest, body: ShowBody) -> ShowReply:
     """The properties of a model. Does not load it."""
     services = request.services
-    body = await read_body(request, ShowBody)
     name, embedding = body.named.removesuffix(LATEST), services.embedding.model
     if embedding is not None and name == embedding.name:
         return await _shown(embedding, services.embedding.health(), "", ["embedding"])
@@ -243,8 +241,8 @@ def _parameters(model: ResolvedModel, health: HostHealth | None) -> str:
 
 
 ENDPOINTS = (
-    Endpoint("GET", "/api/version", version, "user", reply=Version),
-    Endpoint("GET", "/api/tags", tags, "user", reply=Tags),
-    Endpoint("GET", "/api/ps", processes, "user", reply=Processes),
-    Endpoint("POST", "/api/show", show, "user", MAYBE_JSON, ShowBody, ShowReply),
+    Endpoint("GET", "/api/version", version, reply=Version),
+    Endpoint("GET", "/api/tags", tags, reply=Tags),
+    Endpoint("GET", "/api/ps", processes, reply=Processes),
+    Endpoint("POST", "/api/show", show, ShowBody, ShowReply, media=MAYBE_JSON),
 )

@@ -16,12 +16,11 @@ from gateway.api.generation import (
     answer,
     logprobs_of,
 )
-from gateway.api.http.endpoint import JSON, SSE, Endpoint
+from gateway.api.http.endpoint import SSE, Endpoint
 from gateway.api.openai.bodies import choices_of
 from gateway.api.openai.chat_request import ChatRequest, chat_call
 from gateway.api.openai.models import check_model
 from gateway.api.openai.replies import Completion, CompletionRendering
-from gateway.api.parsing.fields import read_body
 from gateway.api.services import ApiRequest
 from gateway.api.thoughts import thought_settings
 from model_host.protocol import Delta, Finished, FinishReason, Thought, TokenLogprob, ToolDelta
@@ -125,10 +124,9 @@ def _logprobs(tokens: Sequence[TokenLogprob]) -> ChatLogprobs | None:
     return ChatLogprobs(logprobs_of(tokens)) if tokens else None
 
 
-async def chat_completions(request: ApiRequest) -> object:
+async def chat_completions(request: ApiRequest, chat: ChatRequest) -> object:
     """Completions of a conversation, whole or streamed."""
     services, request_id = request.services, request.id
-    chat = await read_body(request, ChatRequest)
     adapter = check_model(services, chat.model)
     call = chat_call(chat, request_id, request.owner)
     call = replace(call, adapter=adapter, **await thought_settings(services, chat))
@@ -139,8 +137,4 @@ async def chat_completions(request: ApiRequest) -> object:
     )
 
 
-ENDPOINTS = (
-    Endpoint(
-        "POST", "/v1/chat/completions", chat_completions, "user", (JSON,), ChatRequest, ChatCompletion, SSE
-    ),
-)
+ENDPOINTS = (Endpoint("POST", "/v1/chat/completions", chat_completions, ChatRequest, ChatCompletion, SSE),)

@@ -10,11 +10,11 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from gateway.api.generation import Choice, More, Step, answer
-from gateway.api.http.endpoint import JSON, SSE, Endpoint
+from gateway.api.http.endpoint import SSE, Endpoint
 from gateway.api.openai.bodies import ChoiceCount, PromptFields, choices_of, to_call
 from gateway.api.openai.models import check_model
 from gateway.api.openai.replies import Completion, CompletionRendering
-from gateway.api.parsing.fields import invalid, read_body, unsupported
+from gateway.api.parsing.fields import invalid, unsupported
 from gateway.api.services import ApiRequest
 from gateway.api.streaming.streams import until_disconnect
 from gateway.inference.interface import GenerateCall, Inference
@@ -219,10 +219,9 @@ def _alternatives(token: TokenLogprob) -> dict[str, float]:
     return found
 
 
-async def completions(request: ApiRequest) -> object:
+async def completions(request: ApiRequest, body: CompletionRequest) -> object:
     """Text that continues each prompt, without a chat template; whole or streamed."""
     services, request_id = request.services, request.id
-    body = await read_body(request, CompletionRequest)
     adapter = check_model(services, body.model)
     calls = [replace(call, adapter=adapter) for call in completion_calls(body, request_id, request.owner)]
     texts = _texts(services.inference, body.prompts if body.echo else [])
@@ -250,6 +249,4 @@ async def _texts(inference: Inference, prompts: Sequence[Prompt]) -> list[str]:
     return texts
 
 
-ENDPOINTS = (
-    Endpoint("POST", "/v1/completions", completions, "user", (JSON,), CompletionRequest, TextCompletion, SSE),
-)
+ENDPOINTS = (Endpoint("POST", "/v1/completions", completions, CompletionRequest, TextCompletion, SSE),)

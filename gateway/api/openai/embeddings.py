@@ -7,9 +7,9 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from gateway.api.http.endpoint import JSON, Endpoint
+from gateway.api.http.endpoint import Endpoint
 from gateway.api.openai.models import DEFAULT, check_embedding_model
-from gateway.api.parsing.fields import Body, invalid, parse_keep_alive, read_body
+from gateway.api.parsing.fields import Body, invalid, parse_keep_alive
 from gateway.api.recording.requests import logged_embedding
 from gateway.api.services import ApiRequest
 from gateway.inference.embedding import EmbedCall
@@ -82,10 +82,9 @@ class EmbeddingsReply(Struct, frozen=True, kw_only=True):
     usage: EmbeddingUsage
 
 
-async def embeddings(request: ApiRequest) -> EmbeddingsReply:
+async def embeddings(request: ApiRequest, body: EmbeddingsRequest) -> EmbeddingsReply:
     """The vectors of one or more texts. Loads the embedding model if necessary."""
     services = request.services
-    body = await read_body(request, EmbeddingsRequest)
     check_embedding_model(services, body.model)
     call = EmbedCall(
         body.texts,
@@ -107,6 +106,4 @@ async def embeddings(request: ApiRequest) -> EmbeddingsReply:
     )
 
 
-ENDPOINTS = (
-    Endpoint("POST", "/v1/embeddings", embeddings, "user", (JSON,), EmbeddingsRequest, EmbeddingsReply),
-)
+ENDPOINTS = (Endpoint("POST", "/v1/embeddings", embeddings, EmbeddingsRequest, EmbeddingsReply),)

@@ -123,6 +123,6 @@ def _model(model: ResolvedModel, health: HostHealth | None, adapter: str = "") -
 
 
 ENDPOINTS = (
-    Endpoint("GET", "/v1/models", list_models, "user", reply=ModelList),
-    Endpoint("GET", "/v1/models/{id:path}", get_model, "user", reply=ModelReply),
+    Endpoint("GET", "/v1/models", list_models, reply=ModelList),
+    Endpoint("GET", "/v1/models/{id:path}", get_model, reply=ModelReply),
 )

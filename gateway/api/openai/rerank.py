@@ -6,10 +6,10 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from gateway.api.http.endpoint import JSON, Endpoint
+from gateway.api.http.endpoint import Endpoint
 from gateway.api.openai.embeddings import EmbeddingUsage
 from gateway.api.openai.models import DEFAULT, check_reranker
-from gateway.api.parsing.fields import Body, User, invalid, parse_keep_alive, read_body
+from gateway.api.parsing.fields import Body, User, invalid, parse_keep_alive
 from gateway.api.recording.requests import logged_rerank
 from gateway.api.services import ApiRequest
 from gateway.inference.reranker import RerankCall
@@ -86,10 +86,9 @@ class RerankReply(Struct, frozen=True, kw_only=True):
     meta: RerankMeta
 
 
-async def rerank(request: ApiRequest) -> RerankReply:
+async def rerank(request: ApiRequest, body: RerankRequest) -> RerankReply:
     """Documents by how well they answer a query. Loads the reranker if necessary."""
     services = request.services
-    body = await read_body(request, RerankRequest)
     check_reranker(services, body.model)
     texts = body.texts
     call = RerankCall(
@@ -118,6 +117,6 @@ async def rerank(request: ApiRequest) -> RerankReply:
 
 
 ENDPOINTS = tuple(
-    Endpoint("POST", path, rerank, "user", (JSON,), RerankRequest, RerankReply)
+    Endpoint("POST", path, rerank, RerankRequest, RerankReply)
     for path in ("/v1/rerank", "/v2/rerank", "/rerank")
 )

@@ -23,7 +23,7 @@ from gateway.api.generation import (
     answer,
     logprobs_of,
 )
-from gateway.api.http.endpoint import JSON, SSE, Endpoint
+from gateway.api.http.endpoint import SSE, Endpoint
 from gateway.api.openai.models import check_model
 from gateway.api.openai.responses_request import (
     InputItem,
@@ -34,7 +34,7 @@ from gateway.api.openai.responses_request import (
     ToolChoice,
     response_call,
 )
-from gateway.api.parsing.fields import convert, read_body
+from gateway.api.parsing.fields import convert
 from gateway.api.services import ApiRequest
 from gateway.api.streaming.streams import sse
 from gateway.api.thoughts import thought_settings
@@ -253,10 +253,9 @@ def _empty(end: Finished) -> OutputBlock:
     return OutputBlock(0, status="incomplete" if end.reason == "length" else "completed")
 
 
-async def responses(request: ApiRequest) -> object:
+async def responses(request: ApiRequest, body: ResponsesRequest) -> object:
     """A response to text, messages and results of tools, after an earlier response or not; whole or streamed."""
     services, request_id = request.services, request.id
-    body = await read_body(request, ResponsesRequest)
     adapter = check_model(services, body.model)
     keep, previous = body.store is not False, body.previous_response_id
     earlier = await earlier_items(request, previous) if previous is not None else []
@@ -336,6 +335,4 @@ def _beginning(body: ResponsesRequest, call: GenerateCall, model: str) -> Respon
     )
 
 
-ENDPOINTS = (
-    Endpoint("POST", "/v1/responses", responses, "user", (JSON,), ResponsesRequest, ResponseReply, SSE),
-)
+ENDPOINTS = (Endpoint("POST", "/v1/responses", responses, ResponsesRequest, ResponseReply, SSE),)

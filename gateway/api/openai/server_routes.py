@@ -10,7 +10,6 @@ from msgspec import Struct
 from gateway import __version__
 from gateway.api.http.endpoint import JSON, Endpoint
 from gateway.api.openai.models import context_length
-from gateway.api.parsing.fields import Body
 from gateway.api.services import ApiRequest
 from gateway.base.errors import HearthError, NotFoundError
 from gateway.models.gguf_header import chat_template
@@ -89,7 +88,7 @@ async def moderations(request: ApiRequest) -> None:
 
 
 ENDPOINTS = (
-    Endpoint("GET", "/props", props, "user", reply=Props),
-    Endpoint("GET", "/slots", slots, "admin", reply=list[SlotState]),
-    Endpoint("POST", "/v1/moderations", moderations, "user", (JSON,), Body, described=False),
+    Endpoint("GET", "/props", props, reply=Props),
+    Endpoint("GET", "/slots", slots, reply=list[SlotState], access="admin"),
+    Endpoint("POST", "/v1/moderations", moderations, media=(JSON,), described=False),
 )

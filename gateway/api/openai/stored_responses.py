@@ -69,9 +69,8 @@ async def erase(request: ApiRequest) -> DeletedResponse:
     return DeletedResponse(response)
 
 
-async def input_items(request: ApiRequest) -> ItemList:
+async def input_items(request: ApiRequest, asked: ItemsQuery) -> ItemList:
     """The items that a stored response answers, with those of the responses before it."""
-    asked = query_of(request, ItemsQuery)
     stored = await _found(request)
     before = stored.previous
     earlier = await request.read(lambda c: items_of(c, request.owner, before)) if before else []
@@ -93,7 +92,7 @@ async def input_items(request: ApiRequest) -> ItemList:
 
 _ONE = "/v1/responses/{id}"
 ENDPOINTS = (
-    Endpoint("GET", _ONE, show, "user", reply=ResponseReply),
-    Endpoint("DELETE", _ONE, erase, "user", reply=DeletedResponse),
-    Endpoint("GET", f"{_ONE}/input_items", input_items, "user", reply=ItemList, query=ItemsQuery),
+    Endpoint("GET", _ONE, show, reply=ResponseReply),
+    Endpoint("DELETE", _ONE, erase, reply=DeletedResponse),
+    Endpoint("GET", f"{_ONE}/input_items", input_items, reply=ItemList, query=ItemsQuery),
 )

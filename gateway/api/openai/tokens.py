@@ -6,9 +6,9 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from gateway.api.http.endpoint import JSON, Endpoint
+from gateway.api.http.endpoint import Endpoint
 from gateway.api.openai.chat_request import ChatRequest, chat_call
-from gateway.api.parsing.fields import Body, invalid, read_body
+from gateway.api.parsing.fields import Body, invalid
 from gateway.api.services import ApiRequest
 from gateway.api.streaming.streams import until_disconnect
 from gateway.inference.interface import Inference
@@ -63,9 +63,8 @@ class PromptTokens(Struct, frozen=True, tag_field="object", tag="response.input_
     input_tokens: int
 
 
-async def tokenize(request: ApiRequest) -> TokenizeReply:
+async def tokenize(request: ApiRequest, body: TokenizeRequest) -> TokenizeReply:
     """The tokens of a text. Loads the model if necessary."""
-    body = await read_body(request, TokenizeRequest)
     text = body.content if body.content is not None else body.text or ""
     work = _tokens(
         request.services.inference, text, pieces=bool(body.with_pieces), ends=bool(body.add_special)
@@ -73,16 +72,15 @@ async def tokenize(request: ApiRequest) -> TokenizeReply:
     return TokenizeReply(await until_disconnect(request.receive, work))
 
 
-async def detokenize(request: ApiRequest) -> DetokenizeReply:
+async def detokenize(request: ApiRequest, body: DetokenizeRequest) -> DetokenizeReply:
     """The text of tokens. Loads the model if necessary."""
-    body = await read_body(request, DetokenizeRequest)
     work = request.services.inference.detokenize(body.tokens)
     return DetokenizeReply(await until_disconnect(request.receive, work))
 
 
-async def count_chat(request: ApiRequest) -> PromptTokens:
+async def count_chat(request: ApiRequest, body: ChatRequest) -> PromptTokens:
     """The tokens of a chat's prompt, template and tools included. Loads the model if necessary."""
-    call = chat_call(await read_body(request, ChatRequest), request.id, request.owner)
+    call = chat_call(body, request.id, request.owner)
     work = request.services.inference.count_prompt(call.messages or [], tools=call.tools)
     return PromptTokens(await until_disconnect(request.receive, work))
 
@@ -103,15 +101,7 @@ def _shown(piece: bytes) -> str | list[int]:
 
 
 ENDPOINTS = (
-    Endpoint("POST", "/tokenize", tokenize, "user", (JSON,), TokenizeRequest, TokenizeReply),
-    Endpoint(
-        "POST",
-        "/v1/chat/completions/input_tokens",
-        count_chat,
-        "user",
-        (JSON,),
-        ChatRequest,
-        PromptTokens,
-    ),
-    Endpoint("POST", "/detokenize", detokenize, "user", (JSON,), DetokenizeRequest, DetokenizeReply),
+    Endpoint("POST", "/tokenize", tokenize, TokenizeRequest, TokenizeReply),
+    Endpoint("POST", "/v1/chat/completions/input_tokens", count_chat, ChatRequest, PromptTokens),
+    Endpoint("POST", "/detokenize", detokenize, DetokenizeRequest, DetokenizeReply),
 )

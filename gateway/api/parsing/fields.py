@@ -13,7 +13,6 @@ from typing import Annotated, Any, ClassVar, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct
-from starlette.requests import Request
 
 from gateway.api.parsing.explain import explained
 from gateway.api.parsing.json_faults import MAX_DEPTH, deep_field, find_fault, json_object
@@ -179,13 +178,11 @@ def _seconds(text: str) -> float | None:
     return -total if match[1] == "-" else total
 
 
-async def read_body(request: Request, kind: type[T]) -> T:
-    """The request's JSON body as ``kind``. Raises InvalidRequestError naming the field at fault."""
-    return parse(await request.body(), kind)
-
-
 def parse(body: bytes, kind: type[T]) -> T:
-    """As :func:`read_body`; the struct's ``__post_init__`` checks rules across fields."""
+    """A JSON body as ``kind``, whose ``__post_init__`` checks rules across fields.
+
+    Raises InvalidRequestError naming the field at fault.
+    """
     return convert(decode_object(body), kind)
 
 

@@ -12,7 +12,6 @@ from msgspec import Meta, Struct, to_builtins
 from msgspec.structs import asdict
 
 from gateway.api.http.endpoint import Endpoint
-from gateway.api.parsing.paging import query_of
 from gateway.api.services import ApiRequest
 from gateway.base.ranking import K_SEARCH, fuse
 from gateway.base.structs import view
@@ -139,9 +138,8 @@ async def _project(request: ApiRequest) -> projects.CodeProject:
     return await request.read_local(lambda c: projects.project_of(c, request.path_id))
 
 
-async def code(request: ApiRequest) -> ShownDefinitions:
+async def code(request: ApiRequest, asked: Named) -> ShownDefinitions:
     """The code of a definition."""
-    asked = query_of(request, Named)
     return await shown_definitions(request, await _project(request), asked.name)
 
 
@@ -160,9 +158,8 @@ async def shown_definitions(
     )
 
 
-async def search(request: ApiRequest) -> FoundParts:
+async def search(request: ApiRequest, asked: WordsQuery) -> FoundParts:
     """Code, documents and the caller's facts by words, side by side."""
-    asked = query_of(request, WordsQuery)
     return await found_parts(request, await _project(request), asked.q, asked.limit)
 
 
@@ -193,9 +190,8 @@ async def found_parts(
     return FoundParts([parts[key] for key, _ in fuse(rankings, K_SEARCH)][:limit])
 
 
-async def map_(request: ApiRequest) -> Outline:
+async def map_(request: ApiRequest, asked: MapQuery) -> Outline:
     """The outline of the most important definitions that fits into a number of tokens."""
-    asked = query_of(request, MapQuery)
     return await outline_for(request, await _project(request), asked.tokens, asked.about)
 
 
@@ -210,18 +206,18 @@ _BASE = "/v1/projects/{id}"
 def _query(name: str, ask: Callable[..., Any], reply: Any, query: type[Struct] = Named) -> Endpoint:
     """Result of a function of the connection, the project and the fields of ``query``."""
 
-    async def handler(request: ApiRequest) -> object:
-        asked, project = query_of(request, query), await _project(request)
+    async def handler(request: ApiRequest, asked: Struct) -> object:
+        project = await _project(request)
         found = await request.read_local(lambda c: ask(c, project.id, **asdict(asked)))
         return PlaceList(found) if isinstance(found, list) else found
 
     handler.__doc__ = getdoc(ask)
-    return Endpoint("GET", f"{_BASE}/{name}", handler, "user", reply=reply, query=query)
+    return Endpoint("GET", f"{_BASE}/{name}", handler, reply=reply, query=query)
 
 
 ENDPOINTS = (
-    Endpoint("GET", "/v1/projects", list_all, "user", reply=ProjectList),
-    Endpoint("GET", _BASE, show, "user", reply=ProjectRow),
+    Endpoint("GET", "/v1/projects", list_all, reply=ProjectList),
+    Endpoint("GET", _BASE, show, reply=ProjectRow),
     _query("callers", queries.callers, queries.Callers),
     _query("callees", queries.callees, queries.Callees),
     _query("references", queries.references, queries.Callers),
@@ -231,7 +227,7 @@ ENDPOINTS = (
     _query("impact", queries.impact, queries.Impact, Depth),
     _query("path", queries.route, queries.Route, Ends),
     _query("graph", neighbourhood, Neighbourhood, GraphQuery),
-    Endpoint("GET", f"{_BASE}/map", map_, "user", reply=Outline, query=MapQuery),
-    Endpoint("GET", f"{_BASE}/code", code, "user", reply=ShownDefinitions, query=Named),
-    Endpoint("GET", f"{_BASE}/search", search, "user", reply=FoundParts, query=WordsQuery),
+    Endpoint("GET", f"{_BASE}/map", map_, reply=Outline, query=MapQuery),
+    Endpoint("GET", f"{_BASE}/code", code, reply=ShownDefinitions, query=Named),
+    Endpoint("GET", f"{_BASE}/search", search, reply=FoundParts, query=WordsQuery),
 )
