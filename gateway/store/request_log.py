@@ -11,7 +11,7 @@ from msgspec import Struct
 from gateway.base.errors import InvalidRequestError, NotFoundError
 from gateway.base.redact import redact_value
 from gateway.store.request_sources import delete_records, note_sources
-from gateway.store.rows import column, converted, exists, insert, load_all, select, select_one
+from gateway.store.rows import column, converted, exists, insert, load, select, select_one
 
 # The kinds from `summary` on are background work for a conversation.
 Kind = Literal["ask", "chat", "generate", "embed", "rerank", "summary", "reflection", "facts", "tasks"]
@@ -131,18 +131,15 @@ def list_records(
     )
     names = [n for n in RequestSummary.__struct_fields__ if not n.endswith("_tokens")]
     shown = [f"{_KIND} AS kind" if name == "kind" else name for name in names]
-    conditions: list[str] = ["TRUE"]
-    values: dict[str, Any] = {"limit": limit, "before": before, "kind": kind}
-    if before is not None:
-        conditions.append("seq < :before")
-    if kind is not None:
-        conditions.append(f"kind = :stored AND {_KIND} = :kind")  # the first part has an index
-        values["stored"] = _stored(kind)
+    # The first part of the condition for a kind has an index.
+    conditions = ["TRUE" if before is None else "seq < :before"]
+    conditions += [f"kind = :stored AND {_KIND} = :kind"] if kind else []
+    values = {"limit": limit, "before": before, "kind": kind, "stored": kind and _stored(kind)}
     query = (
         f"SELECT {', '.join(shown)}, {totals} FROM requests WHERE {' AND '.join(conditions)} "
         "ORDER BY seq DESC LIMIT :limit"
     )
-    return load_all(RequestSummary, connection.execute(query, values))
+    return load(connection, RequestSummary, query, values)
 
 
 def get_record(connection: apsw.Connection, which: str) -> RequestRecord:

@@ -26,7 +26,7 @@ def columns(struct: type[msgspec.Struct], prefix: str = "") -> str:
 
 def select(connection: apsw.Connection, struct: type[T], source: str, values: Values = ()) -> list[T]:
     """The rows of ``SELECT <the struct's columns> FROM <source>``."""
-    return load_all(struct, connection.execute(f"SELECT {columns(struct)} FROM {source}", values))
+    return load(connection, struct, f"SELECT {columns(struct)} FROM {source}", values)
 
 
 def select_one(connection: apsw.Connection, struct: type[T], source: str, values: Values = ()) -> T | None:
@@ -80,16 +80,16 @@ def column(connection: apsw.Connection, query: str, values: Values = ()) -> list
     return [value for (value,) in connection.execute(query, values)]
 
 
-def load_all(struct: type[T], cursor: apsw.Cursor) -> list[T]:
+def load(connection: apsw.Connection, struct: type[T], query: str, values: Values = ()) -> list[T]:
     """The rows of a query whose columns are the struct's fields, in order."""
     names, decoders = struct.__struct_fields__, _decoders(struct)
     found = []
-    for row in cursor:
-        values: dict[str, Any] = dict(zip(names, row, strict=True))
+    for row in connection.execute(query, values):
+        fields: dict[str, Any] = dict(zip(names, row, strict=True))
         for name, decode in decoders.items():
-            if values[name] is not None:
-                values[name] = decode(values[name])
-        found.append(converted(values, struct))
+            if fields[name] is not None:
+                fields[name] = decode(fields[name])
+        found.append(converted(fields, struct))
     return found
 
 

@@ -9,7 +9,7 @@ import apsw
 from msgspec import Struct
 
 from gateway.store import fts
-from gateway.store.rows import as_json, column, load_all
+from gateway.store.rows import as_json, column, load
 from gateway.store.wiki.search import rarest
 
 # Rows that one search ranks at most, in a few milliseconds.
@@ -175,7 +175,7 @@ def places_in(connection: apsw.Connection, file: int) -> list[Place]:
 
 
 def _places(connection: apsw.Connection, condition: str, *values: Any) -> list[Place]:
-    return load_all(Place, connection.execute(f"{_PLACE} WHERE {condition}", values))
+    return load(connection, Place, f"{_PLACE} WHERE {condition}", values)
 
 
 def uses_of(
@@ -187,8 +187,7 @@ def uses_of(
         f"{_USE.format(source=source, target=_TARGET)} JOIN code_definitions AS target ON target.id = e.target "
         f"WHERE {_KINDS} ORDER BY e.confidence DESC, f.path, s.line LIMIT ?"
     )
-    values = (as_json(list(targets)), as_json(list(kinds)), limit)
-    return load_all(CodeUse, connection.execute(query, values))
+    return load(connection, CodeUse, query, (as_json(list(targets)), as_json(list(kinds)), limit))
 
 
 def uses_in(
@@ -204,8 +203,7 @@ def uses_in(
         f"LEFT JOIN code_definitions AS target ON target.id = e.target WHERE {_KINDS} "
         "ORDER BY f.path, s.line, s.column LIMIT ?"
     )
-    values = (as_json(list(scopes)), as_json(list(kinds)), limit)
-    return load_all(CodeUse, connection.execute(query, values))
+    return load(connection, CodeUse, query, (as_json(list(scopes)), as_json(list(kinds)), limit))
 
 
 def unresolved(
@@ -218,7 +216,7 @@ def unresolved(
         "AND (NOT ? OR s.receiver <> '') AND NOT EXISTS (SELECT 1 FROM code_edges WHERE site = s.id) "
         "ORDER BY f.path, s.line LIMIT ?"
     )
-    return load_all(CodeUse, connection.execute(query, (project, name, of_objects, limit)))
+    return load(connection, CodeUse, query, (project, name, of_objects, limit))
 
 
 def uses_outside(
@@ -231,19 +229,16 @@ def uses_outside(
         "code_lookups AS l CROSS JOIN code_sites AS s ON s.file = l.file": "l.name = ?1 AND s.kind = 'import' "
         "AND s.external <> ?2 AND s.name <> ?1 AND substr(s.external, 1, length(?2) + 1) = ?2 || '.'",
     }
-    found = [
-        use
-        for source, condition in ways.items()
-        for use in load_all(
+    values = (last, name, project, as_json(list(kinds)), limit)
+    found = []
+    for source, condition in ways.items():
+        found += load(
+            connection,
             CodeUse,
-            connection.execute(
-                _USE.format(source=source, target="NULL, NULL, s.external, NULL, NULL")
-                + f"WHERE {condition} AND f.project = ?3 AND {_KINDS.replace('?', '?4')} "
-                "ORDER BY f.path, s.line LIMIT ?5",
-                (last, name, project, as_json(list(kinds)), limit),
-            ),
+            _USE.format(source=source, target="NULL, NULL, s.external, NULL, NULL")
+            + f"WHERE {condition} AND f.project = ?3 AND {_KINDS.replace('?', '?4')} ORDER BY f.path, s.line LIMIT ?5",
+            values,
         )
-    ]
     return sorted(found, key=lambda use: (use.path, use.line))[:limit]
 
 
@@ -274,20 +269,18 @@ def neighbours(
     connection: apsw.Connection, identities: Sequence[int], *, backwards: bool
 ) -> list[tuple[int, int]]:
     """Edges from these definitions, or with ``backwards`` to them, except imports: (caller, target)."""
-    ids = as_json(list(identities))
     if backwards:
-        query = (
-            "SELECT DISTINCT d.id, e.target FROM json_each(?) AS w CROSS JOIN code_edges AS e ON e.target = w.value "
-            "JOIN code_sites AS s ON s.id = e.site AND s.kind <> 'import' "
+        joins = (
+            "code_edges AS e ON e.target = w.value JOIN code_sites AS s ON s.id = e.site AND s.kind <> 'import' "
             "JOIN code_definitions AS d ON d.file = s.file AND d.ordinal = s.scope"
         )
     else:
-        query = (
-            "SELECT DISTINCT d.id, e.target FROM json_each(?) AS w CROSS JOIN code_definitions AS d ON d.id = w.value "
-            "JOIN code_sites AS s ON s.file = d.file AND s.scope = d.ordinal AND s.kind <> 'import' "
-            "JOIN code_edges AS e ON e.site = s.id"
+        joins = (
+            "code_definitions AS d ON d.id = w.value JOIN code_sites AS s ON s.file = d.file AND s.scope = d.ordinal "
+            "AND s.kind <> 'import' JOIN code_edges AS e ON e.site = s.id"
         )
-    return list(connection.execute(query, (ids,)))
+    query = f"SELECT DISTINCT d.id, e.target FROM json_each(?) AS w CROSS JOIN {joins}"
+    return list(connection.execute(query, (as_json(list(identities)),)))
 
 
 def overridden(connection: apsw.Connection, identity: int) -> list[int]:
@@ -337,15 +330,13 @@ def subclasses(connection: apsw.Connection, identity: int) -> list[int]:
 
 def links(connection: apsw.Connection, project: str) -> list[Link]:
     """All edges of a project between definitions."""
-    return load_all(
-        Link, connection.execute(f"{_LINKS} WHERE f.project = ? GROUP BY d.id, e.target", (project,))
-    )
+    return load(connection, Link, f"{_LINKS} WHERE f.project = ? GROUP BY d.id, e.target", (project,))
 
 
 def links_from(connection: apsw.Connection, identities: Iterable[int]) -> list[Link]:
     """The edges from these definitions."""
     query = f"{_LINKS} WHERE d.id IN (SELECT value FROM json_each(?)) GROUP BY d.id, e.target"
-    return load_all(Link, connection.execute(query, (as_json(list(identities)),)))
+    return load(connection, Link, query, (as_json(list(identities)),))
 
 
 def found_by_text(connection: apsw.Connection, project: str, words: list[str], limit: int) -> list[Hit]:
@@ -371,8 +362,7 @@ def found_by_text(connection: apsw.Connection, project: str, words: list[str], l
     )
     # Projects share the index. Only if others crowd this one out of the best rows are all rows looked up.
     for source, rows in ((f"{best} ORDER BY score LIMIT ?2", _BEST_ROWS), (best, _MOST_ROWS)):
-        values = (match, rows, project, limit)
-        found = load_all(Hit, connection.execute(query.format(found=source), values))
+        found = load(connection, Hit, query.format(found=source), (match, rows, project, limit))
         if len(found) == limit:
             break
     return found

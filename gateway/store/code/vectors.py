@@ -12,7 +12,7 @@ import apsw
 from msgspec import Struct
 
 from gateway.store.code.graph import Hit
-from gateway.store.rows import load_all
+from gateway.store.rows import load
 from gateway.store.vectors import can_search
 
 # Of 4,786 vectors of all-MiniLM-L6-v2, 200 held 99.8 % of the 20 nearest, 400 held 99.9 %.
@@ -35,16 +35,15 @@ class PendingPart(Struct, frozen=True):
 
 def pending_parts(connection: apsw.Connection, after: int, limit: int) -> list[PendingPart]:
     """Parts after id ``after`` without a vector, in order."""
-    rows = connection.execute(
+    query = (
         "SELECT p.id, p.title, root.path, f.path, p.line, p.end_line, f.module <> '', coalesce(d.signature, ''), "
         "coalesce(d.doc, '') FROM code_parts AS p JOIN code_files AS f ON f.id = p.file "
         "JOIN code_projects AS root ON root.id = f.project LEFT JOIN code_definitions AS d ON d.id = "
         "(SELECT id FROM code_definitions WHERE file = p.file AND line = p.line AND end_line = p.end_line "
         "AND kind <> 'lambda' ORDER BY ordinal DESC LIMIT 1) "
-        "WHERE p.id > ? AND NOT EXISTS (SELECT 1 FROM code_vectors WHERE part = p.id) ORDER BY p.id LIMIT ?",
-        (after, limit),
+        "WHERE p.id > ? AND NOT EXISTS (SELECT 1 FROM code_vectors WHERE part = p.id) ORDER BY p.id LIMIT ?"
     )
-    return load_all(PendingPart, rows)
+    return load(connection, PendingPart, query, (after, limit))
 
 
 def put_part_vector(
@@ -67,10 +66,9 @@ def _signs(vector: bytes) -> bytes:
 
 def count_part_vectors(connection: apsw.Connection) -> tuple[int, int, int]:
     """Number of parts that are processed, of those that failed, and of all."""
-    done, failed, total = connection.execute(
-        "SELECT count(*), count(problem), (SELECT count(*) FROM code_parts) FROM code_vectors"
-    ).get
-    return int(done), int(failed), int(total)
+    query = "SELECT count(*), count(problem), (SELECT count(*) FROM code_parts) FROM code_vectors"
+    counts: tuple[int, int, int] = connection.execute(query).get
+    return counts
 
 
 def parts_near(
@@ -79,13 +77,13 @@ def parts_near(
     """Parts near the vector, nearest first; None when the stored vectors are of another space."""
     if not can_search(connection, space):
         return None
-    rows = connection.execute(
+    query = (
         "SELECT path, line, end_line, kind FROM (SELECT path, p.line, p.end_line, "
         "iif(module = '', 'document', 'code') AS kind, vec_distance_cosine(vector, ?) AS distance FROM "
         "(SELECT part FROM code_vectors WHERE project = ? AND signs IS NOT NULL "
         "ORDER BY vec_distance_hamming(vec_bit(signs), vec_bit(?)) LIMIT ?) AS best "
         "JOIN code_vectors AS v ON v.part = best.part JOIN code_parts AS p ON p.id = v.part "
-        "JOIN code_files AS f ON f.id = p.file) WHERE distance <= ? ORDER BY distance, path, line LIMIT ?",
-        (vector, project, _signs(vector), _COMPARED, max_distance, limit),
+        "JOIN code_files AS f ON f.id = p.file) WHERE distance <= ? ORDER BY distance, path, line LIMIT ?"
     )
-    return load_all(Hit, rows)
+    values = (vector, project, _signs(vector), _COMPARED, max_distance, limit)
+    return load(connection, Hit, query, values)

@@ -20,7 +20,7 @@ from gateway.store.rows import (
     column,
     columns,
     insert,
-    load_all,
+    load,
     newest,
     select,
     select_existing,
@@ -161,7 +161,7 @@ def waiting_summaries(connection: apsw.Connection, assistant: Assistant) -> list
     """Summaries for the next reflection, oldest first."""
     values = {"owner": assistant.owner, "id": assistant.id, "name": assistant.name}
     query = f"{_WAITING} ORDER BY to_time, seq"
-    rows = load_all(Summary, connection.execute(f"SELECT {columns(Summary, 'summaries.')} {query}", values))
+    rows = load(connection, Summary, f"SELECT {columns(Summary, 'summaries.')} {query}", values)
     people = connection.execute(f"SELECT participants {query}", values)
     return [
         WaitingSummary(row, msgspec.json.decode(str(names)))

@@ -37,11 +37,11 @@ def put_fact_vector(
 
 def count_fact_vectors(connection: apsw.Connection) -> tuple[int, int, int]:
     """Number of live facts that are processed, of those that failed, and of all."""
-    done, failed, total = connection.execute(
+    counts: tuple[int, int, int] = connection.execute(
         "SELECT count(fact), count(problem), count(*) FROM facts LEFT JOIN fact_vectors ON fact = seq "
         "WHERE ended_at IS NULL"
-    ).fetchone() or (0, 0, 0)
-    return int(done), int(failed), int(total)
+    ).get
+    return counts
 
 
 def facts_near(

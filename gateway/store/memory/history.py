@@ -83,28 +83,21 @@ def speakers_within(connection: apsw.Connection, within: Within) -> dict[str, in
 
 def messages_by(connection: apsw.Connection, within: Within, speakers: Sequence[str], limit: int) -> set[int]:
     """``seq`` of the newest messages of these speakers."""
-    return set(
-        column(
-            connection,
-            f"SELECT seq FROM messages WHERE {within.where} AND speaker IN (SELECT value FROM json_each(:by)) "
-            "ORDER BY seq DESC LIMIT :limit",
-            {**within.values, "by": as_json(list(speakers)), "limit": limit},
-        )
-    )
+    condition = "speaker IN (SELECT value FROM json_each(:by))"
+    return set(_newest(connection, within, condition, {"by": as_json(list(speakers)), "limit": limit}))
 
 
 def messages_of_time(
     connection: apsw.Connection, within: Within, first: float, end: float, limit: int
 ) -> frozenset[int]:
     """``seq`` of the newest messages from the time ``first`` until before ``end``."""
-    return frozenset(
-        column(
-            connection,
-            f"SELECT seq FROM messages WHERE {within.where} AND created_at >= :first AND created_at < :end "
-            "ORDER BY seq DESC LIMIT :limit",
-            {**within.values, "first": first, "end": end, "limit": limit},
-        )
-    )
+    condition = "created_at >= :first AND created_at < :end"
+    return frozenset(_newest(connection, within, condition, {"first": first, "end": end, "limit": limit}))
+
+
+def _newest(connection: apsw.Connection, within: Within, condition: str, values: dict[str, Any]) -> list[int]:
+    query = f"SELECT seq FROM messages WHERE {within.where} AND {condition} ORDER BY seq DESC LIMIT :limit"
+    return column(connection, query, within.values | values)
 
 
 def around(
@@ -162,15 +155,11 @@ def messages_with(
     connection: apsw.Connection, within: Within, match: str, limit: int
 ) -> list[tuple[int, str]]:
     """``seq`` and text of the newest messages whose words match."""
-    return _found(
-        connection,
+    source = (
         "message_words JOIN messages ON seq = message_words.rowid "
-        f"WHERE message_words MATCH :sought AND {within.where} "
-        "ORDER BY message_words.rowid DESC",
-        within,
-        match,
-        limit,
+        f"WHERE message_words MATCH :sought AND {within.where} ORDER BY message_words.rowid DESC"
     )
+    return _found(connection, source, within, match, limit)
 
 
 def messages_containing(
@@ -184,11 +173,8 @@ def messages_containing(
 def _found(
     connection: apsw.Connection, source: str, within: Within, sought: str, limit: int
 ) -> list[tuple[int, str]]:
-    rows = connection.execute(
-        f"SELECT seq, messages.text FROM {source} LIMIT :limit",
-        {**within.values, "sought": sought, "limit": limit},
-    )
-    return list(rows)
+    query = f"SELECT seq, messages.text FROM {source} LIMIT :limit"
+    return list(connection.execute(query, {**within.values, "sought": sought, "limit": limit}))
 
 
 def messages_near(
@@ -261,9 +247,8 @@ def put_message_vectors(
 
 def count_message_vectors(connection: apsw.Connection) -> tuple[int, int, int]:
     """Number of messages that are processed, of those that failed, and of all."""
-    row = connection.execute(
-        "SELECT (SELECT count(DISTINCT message) FROM message_vectors), "
-        "(SELECT count(problem) FROM message_vectors), (SELECT count(*) FROM messages WHERE NOT failed)"
+    counts: tuple[int, int, int] = connection.execute(
+        "SELECT count(DISTINCT message), count(problem), (SELECT count(*) FROM messages WHERE NOT failed) "
+        "FROM message_vectors"
     ).get
-    done, failed, total = row
-    return int(done), int(failed), int(total)
+    return counts

@@ -5,13 +5,12 @@ Every step holds the writer lock for a fraction of a second only, because the se
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 
 import apsw
 from msgspec import Struct
 
-from gateway.store.rows import load_all
+from gateway.store.rows import as_json, load
 from gateway.store.wiki.pages import delete_title
 
 # Page cache of the writing connection; with the default of 2 MB, merges read back what was just written.
@@ -31,17 +30,13 @@ class Known(Struct, frozen=True):
 
 def known_names(connection: apsw.Connection, titles: Iterable[str], origin: str) -> dict[str, Known]:
     """The titles that are stored with that origin."""
-    rows = load_all(
-        Known,
-        connection.execute(
-            "SELECT wiki_names.name, wiki_names.target, wiki_pages.revision, wiki_pages.extractor "
-            # CROSS JOIN fixes the order: titles first; the planner would scan all names of the origin.
-            "FROM json_each(?) AS wanted CROSS JOIN wiki_names ON wiki_names.name = wanted.value "
-            "LEFT JOIN wiki_pages ON wiki_pages.title = wiki_names.name WHERE wiki_names.origin = ?",
-            (json.dumps(list(titles)), origin),
-        ),
+    # CROSS JOIN fixes the order: titles first; the planner would scan all names of the origin.
+    query = (
+        "SELECT wiki_names.name, wiki_names.target, wiki_pages.revision, wiki_pages.extractor "
+        "FROM json_each(?) AS wanted CROSS JOIN wiki_names ON wiki_names.name = wanted.value "
+        "LEFT JOIN wiki_pages ON wiki_pages.title = wiki_names.name WHERE wiki_names.origin = ?"
     )
-    return {row.name: row for row in rows}
+    return {row.name: row for row in load(connection, Known, query, (as_json(list(titles)), origin))}
 
 
 def begin_bulk(connection: apsw.Connection) -> None:

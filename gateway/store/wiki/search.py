@@ -11,7 +11,7 @@ import apsw
 from msgspec import Struct
 
 from gateway.store import fts
-from gateway.store.rows import columns, load_all, select
+from gateway.store.rows import columns, load, select
 from gateway.store.wiki.pages import Name
 
 # Weights of a match in the title, in a heading, in the text.
@@ -109,7 +109,7 @@ def _pages(connection: apsw.Connection, found: str, order: str, *values: str | i
         f"SELECT wiki_pages.title, found.score, wiki_pages.sketch FROM ({found}) AS found "
         f"JOIN wiki_pages ON wiki_pages.id = found.id ORDER BY {order}"
     )
-    return load_all(TextHit, connection.execute(query, values))
+    return load(connection, TextHit, query, values)
 
 
 def rarest(connection: apsw.Connection, index: str, items: list[str], budget: int) -> list[str]:
@@ -132,13 +132,10 @@ def rarest(connection: apsw.Connection, index: str, items: list[str], budget: in
 
 
 def _names_in(connection: apsw.Connection, index: str, match: str, limit: int) -> list[Name]:
-    return load_all(
-        Name,
-        connection.execute(
-            f"SELECT {columns(Name, 'wiki_names.')} FROM "
-            f"(SELECT rowid AS id, bm25({index}) AS score FROM {index} WHERE {index} MATCH ? "
-            "ORDER BY score LIMIT ?) AS found "
-            "JOIN wiki_names ON wiki_names.id = found.id ORDER BY found.score, wiki_names.name",
-            (match, limit),
-        ),
+    query = (
+        f"SELECT {columns(Name, 'wiki_names.')} FROM "
+        f"(SELECT rowid AS id, bm25({index}) AS score FROM {index} WHERE {index} MATCH ? "
+        "ORDER BY score LIMIT ?) AS found "
+        "JOIN wiki_names ON wiki_names.id = found.id ORDER BY found.score, wiki_names.name"
     )
+    return load(connection, Name, query, (match, limit))

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import apsw
 from msgspec import Struct
 
-from gateway.store.rows import column, exists, load_all, select
+from gateway.store.rows import column, exists, load, select
 from gateway.store.vectors import PageTables, can_search, make_table, use_extension
 from gateway.store.wiki.search import TextHit
 
@@ -72,10 +72,10 @@ def put_page_vectors(
 
 def count_embedded(connection: apsw.Connection, tables: PageTables, cutter: int) -> tuple[int, int, int]:
     """Number of pages that are processed, of those that failed, and of all."""
-    done, failed = connection.execute(
-        f"SELECT count(*), count(problem) FROM {tables.embedded} WHERE cutter = ?", (cutter,)
-    ).fetchone() or (0, 0)
-    return int(done), int(failed), int(connection.execute(f"SELECT count(*) FROM {tables.pages}").get)
+    every = f"SELECT count(*) FROM {tables.pages}"
+    query = f"SELECT count(*), count(problem), ({every}) FROM {tables.embedded} WHERE cutter = ?"
+    counts: tuple[int, int, int] = connection.execute(query, (cutter,)).get
+    return counts
 
 
 def has_pages_and_passages(connection: apsw.Connection, tables: PageTables) -> tuple[bool, bool]:
@@ -114,16 +114,12 @@ def pages_near(
     """
     if not can_search(connection, space):
         return None
-    return load_all(
-        NearHit,
-        connection.execute(
-            # SQLite takes the section from the row with the smallest distance.
-            "SELECT pages.title, min(found.distance), pages.sketch, passages.section FROM "
-            f"(SELECT passage, distance FROM {tables.vectors} WHERE vector MATCH ? AND k = ?) AS found "
-            f"JOIN {tables.passages} AS passages ON passages.id = found.passage "
-            f"JOIN {tables.pages} AS pages ON pages.id = passages.page "
-            "WHERE found.distance <= ? GROUP BY pages.id "
-            "ORDER BY min(found.distance), pages.title LIMIT ?",
-            (vector, _PASSAGES, max_distance, limit),
-        ),
+    # SQLite takes the section from the row with the smallest distance.
+    query = (
+        "SELECT pages.title, min(found.distance), pages.sketch, passages.section FROM "
+        f"(SELECT passage, distance FROM {tables.vectors} WHERE vector MATCH ? AND k = ?) AS found "
+        f"JOIN {tables.passages} AS passages ON passages.id = found.passage "
+        f"JOIN {tables.pages} AS pages ON pages.id = passages.page "
+        "WHERE found.distance <= ? GROUP BY pages.id ORDER BY min(found.distance), pages.title LIMIT ?"
     )
+    return load(connection, NearHit, query, (vector, _PASSAGES, max_distance, limit))

@@ -23,7 +23,7 @@ from gateway.runs.tool import Calling, RunTool, Toolbox, ToolOutput
 from gateway.store.db import Database
 from gateway.store.memory.runs import any_run
 from gateway.store.memory.tasks import NewTask, add_task
-from gateway.store.rows import load_all
+from gateway.store.rows import load
 from gateway.telemetry.metrics import Metrics
 
 OWNER, TASKS, STEPS = "ann", 20, 5
@@ -76,9 +76,7 @@ async def work(folder: Path, told: Connection) -> None:
     await runs.start(Supervision())
     told.send("runs")
     while True:
-        open_runs = database.read_sync(
-            lambda c: load_all(Names, c.execute("SELECT id FROM runs WHERE state <> 'done'"))
-        )
+        open_runs = database.read_sync(lambda c: load(c, Names, "SELECT id FROM runs WHERE state <> 'done'"))
         views = [database.read_sync(lambda c, name=each.id: any_run(c, name)) for each in open_runs]
         if not views:
             break
