@@ -11,7 +11,7 @@ from typing import get_args
 import pytest
 
 from gateway.cli.main import COMMANDS
-from gateway.config.fields import FIELDS, convert_value
+from gateway.config.sources import FIELDS, convert_value
 from model_host import protocol
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -18,10 +18,9 @@ from gateway.ask.flow import AskFlow
 from gateway.base.supervised import Supervision
 from gateway.code.meaning import Nearness
 from gateway.config.settings import Settings
-from gateway.inference.embedding import Embedder
+from gateway.inference.embedding import Embedder, Reranker
 from gateway.inference.interface import Inference
-from gateway.inference.process.wake import Waker
-from gateway.inference.reranker import Reranker
+from gateway.inference.process.keepalive import Waker
 from gateway.inference.switch import ModelSwitch
 from gateway.memory.service import Conversations
 from gateway.models.catalog import ResolvedModel

@@ -30,8 +30,8 @@ from gateway.base.aio import side_by_side, stop
 from gateway.base.errors import PromptTooLongError
 from gateway.base.visible import visible
 from gateway.config.settings import AskSettings
+from gateway.inference.embedding import Reranker
 from gateway.inference.interface import Inference, ModelInfo
-from gateway.inference.reranker import Reranker
 from gateway.models.catalog import FlowDefaults
 from gateway.models.prompts import Prompt, PromptSet
 from gateway.models.served import ServedModel

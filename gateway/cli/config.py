@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 import msgspec
 
-from gateway.cli.common.exits import EXIT_CONFIGURATION
 from gateway.cli.common.options import CommandGroup, LocalOptions, json_option, with_local
+from gateway.cli.common.surroundings import EXIT_CONFIGURATION
 from gateway.cli.common.text import say, table
 from gateway.config.sources import flatten
 from gateway.server.consistency import problems

@@ -15,13 +15,16 @@ import click
 from gateway import __version__
 from gateway.base.errors import HearthError
 from gateway.base.private import keep_files_private
-from gateway.cli.common.exits import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, exit_status
 from gateway.cli.common.surroundings import (
+    EXIT_FAILED,
+    EXIT_INTERRUPTED,
+    EXIT_USAGE,
     allow_interrupts,
     clean_up_when_terminated,
     complain,
     drop_output,
     ensure_streams,
+    exit_status,
     failure,
     without_interrupts,
 )

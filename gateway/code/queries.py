@@ -15,7 +15,7 @@ from gateway.base.ranking import K_SEARCH, fuse
 from gateway.code.parts import is_test, spelled
 from gateway.code.resolving.values import CONFIRMED
 from gateway.store import fts
-from gateway.store.code import graph, names
+from gateway.store.code import files, graph
 from gateway.store.code.graph import CodeUse, Hit, Place
 
 VALUES = ("variable", "type")  # kinds of what a file has at its top beside classes and functions
@@ -95,7 +95,7 @@ def find(connection: apsw.Connection, project: str, name: str) -> list[Place]:
     found = [] if match else graph.places_named(connection, project, name)
     if found := found or _exported(connection, project, name) or _inherited(connection, project, name):
         return found
-    paths = names.paths_named(connection, project, match[1] if match else name)
+    paths = files.paths_named(connection, project, match[1] if match else name)
     known = [place for path in paths for place in graph.module_at(connection, project, path)]
     if found := (
         [place for path in paths for place in graph.place_at(connection, project, path, int(match[2]))]
@@ -119,7 +119,7 @@ def _exported(connection: apsw.Connection, project: str, name: str) -> list[Plac
     """The definitions that a package hands on under another name, as `package.Class` or `package.Class.method`."""
     parts = name.split(".")
     for cut in range(len(parts) - 1, 0, -1):
-        for target in names.exported(connection, project, ".".join(parts[:cut]), parts[cut]):
+        for target in files.exported(connection, project, ".".join(parts[:cut]), parts[cut]):
             wanted = ".".join([target, *parts[cut + 1 :]])
             if found := graph.places_named(connection, project, wanted):
                 return found
@@ -142,7 +142,7 @@ def _alike(connection: apsw.Connection, project: str, name: str) -> list[str]:
         found = [".".join(each.split(".")[-2:]) for each in named]
         owner = owner.rpartition(".")[2].lower()
         return sorted(dict.fromkeys(found), key=lambda each: owner not in each.lower())[:3]
-    spelled_so = names.names_like(connection, project, last)
+    spelled_so = files.names_like(connection, project, last)
     same = [each for each in spelled_so if each.lower() == last.lower()]
     return same[:3] or difflib.get_close_matches(last, spelled_so, 3, 0.75)
 

@@ -31,8 +31,13 @@ from gateway.memory.summaries.keep import invented, wrong_pair
 from gateway.store.db import Database
 from gateway.store.memory.conversations import Conversation, add_conversation, get_conversation
 from gateway.store.memory.facts import list_facts
-from gateway.store.memory.messages import NewMessage, StoredMessage, add_message, page_of_messages
-from gateway.store.memory.rounds import mark_failed
+from gateway.store.memory.messages import (
+    NewMessage,
+    StoredMessage,
+    add_message,
+    mark_failed,
+    page_of_messages,
+)
 from gateway.store.memory.summaries import EXTRACT, list_summaries
 from gateway.store.memory.tasks import list_tasks
 from gateway.store.request_log import RequestRecord, add_record

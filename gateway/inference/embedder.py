@@ -1,9 +1,11 @@
-"""Embeddings from a local child process."""
+"""Embeddings and scores from local child processes."""
 
 from __future__ import annotations
 
 import hashlib
+import math
 import re
+import struct
 import time
 from collections.abc import Callable, Sequence
 from typing import ClassVar
@@ -12,7 +14,15 @@ from gateway.base.errors import ConfigurationError, PromptTooLongError
 from gateway.config.settings import EmbeddingSettings, ModelSettings, RerankSettings, Settings
 from gateway.inference.client import HostClient, wrong_reply
 from gateway.inference.counts import batches
-from gateway.inference.embedding import EmbedCall, Embedder, Embeddings, OptionalHost
+from gateway.inference.embedding import (
+    EmbedCall,
+    Embedder,
+    Embeddings,
+    OptionalHost,
+    RerankCall,
+    Reranker,
+    Scores,
+)
 from gateway.inference.process.keepalive import Use
 from gateway.inference.process.link import HostLink
 from gateway.models.catalog import ResolvedModel, TaskPrompts
@@ -115,6 +125,37 @@ class HostEmbedder(VectorHost, Embedder):
         return made
 
 
+class HostReranker(VectorHost, Reranker):
+    """:class:`Reranker` on a model host with a cross encoder."""
+
+    param = "documents[{index}]"
+    too_long = (
+        "`documents[{index}]` and `query` have {tokens} tokens; the reranker takes {limit}: send shorter ones, or set "
+        "`max_tokens_per_doc`"
+    )
+
+    async def rerank(self, call: RerankCall) -> Scores:
+        scores: list[float] = []
+        tokens: list[int] = []
+        with self._idle.begin(call.keep_alive) as use:
+            link = await self._supervisor.ensure_ready()
+            for batch in batches(call.documents, MAX_TEXTS):
+                message = Embed(
+                    id=self.wire_id(call.request_id),
+                    texts=batch,
+                    query=call.query,
+                    max_tokens=call.max_tokens,
+                    lane=call.lane,
+                    owner=call.owner,
+                )
+                answer = await self.embedded(link, message, len(scores), use)
+                scores += [
+                    logistic(number) for each in answer.embeddings for number in struct.unpack("<f", each)
+                ]
+                tokens += answer.tokens
+        return Scores(scores, tokens)
+
+
 def host_settings(settings: Settings, section: EmbeddingSettings | RerankSettings) -> ModelSettings:
     """Convert a section of ``settings`` for :class:`HostClient`."""
     shared = set(ModelSettings.__struct_fields__) & set(section.__struct_fields__)
@@ -143,3 +184,8 @@ def prompted(prompts: TaskPrompts, call: EmbedCall) -> list[str | list[int]]:
 
 def digest(text: str) -> str:
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+def logistic(number: float) -> float:
+    """The logistic function, in a form that does not overflow."""
+    return 0.5 * (1.0 + math.tanh(number / 2.0))

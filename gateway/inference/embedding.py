@@ -1,4 +1,4 @@
-"""The interface of an embedding model: texts in, vectors out."""
+"""The interfaces of an embedding model, texts in and vectors out, and of a reranker."""
 
 from __future__ import annotations
 
@@ -106,6 +106,42 @@ class Embedder(OptionalHost):
         )
 
 
+class Scores(Struct, frozen=True):
+    """The score (0 to 1) and tokens of each document in order; the query's tokens are included."""
+
+    scores: list[float]
+    tokens: list[int]
+
+
+class RerankCall(Struct, frozen=True):
+    """Documents to score by how well they answer the query. Only the first ``max_tokens`` of each one are read."""
+
+    query: str
+    documents: Sequence[str]
+    max_tokens: int | None = None
+    owner: str = ""
+    lane: Lane = "interactive"
+    keep_alive: KeepAlive = None
+    request_id: str = "rerank"
+
+
+class Reranker(OptionalHost):
+    """A reranker; an instance of this class itself stands for none."""
+
+    async def rerank(self, call: RerankCall) -> Scores:
+        """Score the documents; starts the host when needed. Cancelling the caller cancels the work.
+
+        Raises PromptTooLongError (``details`` has ``index``, ``tokens`` and ``limit``), ModelUnavailableError,
+        OverloadedError, and NotFoundError without a configured reranker.
+        """
+        raise NotFoundError(
+            "no reranker is configured, and an embedding model cannot replace one: run `hearth pull "
+            "bge-reranker-v2-m3`, set `rerank.model` to bge-reranker-v2-m3, and start again",
+            code="rerank_not_configured",
+            param="model",
+        )
+
+
 def outline(vectors: Sequence[Sequence[float]]) -> str:
     """Describe vectors for the request log, one per line. The last digit may differ between runs due to batching."""
     return "\n".join(
@@ -119,3 +155,8 @@ def to_floats(vector: bytes) -> list[float]:
     if sys.byteorder == "big":
         numbers.byteswap()
     return numbers.tolist()
+
+
+def outline_scores(scores: Sequence[float]) -> str:
+    """Describe scores for the request log, one per line."""
+    return "\n".join(f"{score:.3f}" for score in scores)

@@ -21,13 +21,13 @@ from gateway.store.memory.conversations import (
     Conversation,
     conversations_of,
     erase_conversation,
+    forget_owner,
+    forget_speaker,
     get_conversation,
     save_conversation,
 )
-from gateway.store.memory.forget import forget_owner, forget_speaker
 from gateway.store.memory.jobs import add_job
-from gateway.store.memory.messages import StoredMessage
-from gateway.store.memory.rounds import Round, mark_failed
+from gateway.store.memory.messages import Round, StoredMessage, mark_failed
 
 _FORGET = "forget"  # an event
 

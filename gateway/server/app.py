@@ -26,7 +26,6 @@ from gateway.api.http.errors import on_http_exception
 from gateway.api.http.guard import Guard
 from gateway.api.http.limits import BodyLimit, ConcurrencyLimit
 from gateway.api.mcp import routes as mcp
-from gateway.api.ollama import embed as ollama_embed
 from gateway.api.ollama import generation as ollama
 from gateway.api.ollama import manage as ollama_manage
 from gateway.api.ollama import models as ollama_models
@@ -54,13 +53,12 @@ from gateway.base.supervised import Supervision
 from gateway.code.meaning import CodeDocuments
 from gateway.code.watch import ProjectWatcher
 from gateway.config.settings import Settings
-from gateway.inference.embedding import Embedder, OptionalHost
+from gateway.inference.embedding import Embedder, OptionalHost, Reranker
 from gateway.inference.host import HostInference
 from gateway.inference.interface import Inference
+from gateway.inference.process.keepalive import Waker
 from gateway.inference.process.snapshots import FOLDER as SNAPSHOTS
 from gateway.inference.process.thread_plans import ThreadPlans
-from gateway.inference.process.wake import Waker
-from gateway.inference.reranker import Reranker
 from gateway.inference.switch import ModelSwitch, Resolve, SwitchableInference
 from gateway.memory.context import MemoryParts
 from gateway.memory.history import MessageDocuments
@@ -117,7 +115,6 @@ ENDPOINTS = (
     *ollama_models.ENDPOINTS,
     *ollama_manage.ENDPOINTS,
     *ollama.ENDPOINTS,
-    *ollama_embed.ENDPOINTS,
     *anthropic.ENDPOINTS,
     *facts.ENDPOINTS,
     *runs.ENDPOINTS,

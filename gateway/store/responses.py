@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from gateway.base.redact import redact_value
-from gateway.store.request_sources import delete_records
+from gateway.store.request_log import delete_records
 from gateway.store.rows import as_json, insert, select_one
 
 # Beyond these limits the oldest responses are deleted, except the newest one.

@@ -8,9 +8,8 @@ from functools import partial
 from msgspec import Struct
 
 from gateway.config.settings import Settings
-from gateway.inference.embedder import HostEmbedder, OnEmbedded, host_settings
-from gateway.inference.embedding import Embedder
-from gateway.inference.reranker import HostReranker, Reranker
+from gateway.inference.embedder import HostEmbedder, HostReranker, OnEmbedded, host_settings
+from gateway.inference.embedding import Embedder, Reranker
 from gateway.models.catalog import ResolvedModel, resolve_embedding_model, resolve_reranker
 from gateway.store.db import Database
 from gateway.vectors.indexer import Indexer

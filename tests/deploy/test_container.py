@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 import yaml
 
-from gateway.config.fields import FIELDS, convert_value
 from gateway.config.settings import ModelSettings, ServerSettings
+from gateway.config.sources import FIELDS, convert_value
 from tests.conftest import ROOT
 from tests.deploy.booted import FRESH_ROOT
 from tests.deploy.debian import need

@@ -48,7 +48,7 @@ def parse_question(body: bytes, content_type: str, max_question_bytes: int) -> A
     kind = kind.strip().lower()
     if kind == JSON or (kind == FORM and body.lstrip().startswith(b"{")):
         asked = parse(body, AskRequest)
-    elif kind == FORM and _is_form(body):
+    elif kind == FORM and any(body.startswith(f"{name}=".encode()) for name in AskRequest.__struct_fields__):
         asked = convert(_form_fields(body), AskRequest, strict=False)
     else:
         asked = AskRequest(_text(body, parameters))
@@ -68,10 +68,6 @@ def checked_question(text: str, max_question_bytes: int) -> str:
             details={"bytes": size, "limit": max_question_bytes},
         )
     return question
-
-
-def _is_form(body: bytes) -> bool:
-    return any(body.startswith(f"{name}=".encode()) for name in AskRequest.__struct_fields__)
 
 
 def _form_fields(body: bytes) -> dict[str, str]:

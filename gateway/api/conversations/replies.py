@@ -15,21 +15,23 @@ from gateway.api.streaming.streams import Relay, StreamReply, named_events
 from gateway.store.memory.assistants import Assistant, Biography, Reflection
 from gateway.store.memory.conversations import Conversation
 from gateway.store.memory.facts import Fact
-from gateway.store.memory.messages import StoredMessage
-from gateway.store.memory.rounds import Round
+from gateway.store.memory.messages import Round, StoredMessage
 from gateway.store.memory.summaries import Summary
 from gateway.store.memory.tasks import Task
 
 Row = TypeVar("Row", bound=Struct)
 T = TypeVar("T")
 
+_REPLIES: dict[type[Struct], type[Struct]] = {}  # by the struct that each shows
+
 
 def _public(stored: type[Struct], *private: str, **added: type) -> Any:
     """The struct that shows ``stored`` to its owner."""
     fields = [(each.name, each.type) for each in msgspec.structs.fields(stored) if each.name not in private]
-    return defstruct(
+    _REPLIES[stored] = defstruct(
         f"{stored.__name__}Reply", [*fields, *added.items()], frozen=True, kw_only=True, module=__name__
     )
+    return _REPLIES[stored]
 
 
 def _page(name: str, row: Any, cursor: type) -> Any:
@@ -57,19 +59,6 @@ FactPage = _page("FactPage", FactReply, int)
 TaskPage = _page("TaskPage", TaskReply, str)
 
 
-_REPLIES = {
-    Assistant: AssistantReply,
-    Biography: BiographyReply,
-    Reflection: ReflectionReply,
-    Conversation: ConversationReply,
-    StoredMessage: StoredMessageReply,
-    Round: RoundReply,
-    Summary: SummaryReply,
-    Fact: FactReply,
-    Task: TaskReply,
-}
-
-
 class Erased(Struct, frozen=True):
     id: str
     deleted: bool
@@ -82,8 +71,7 @@ def shown(row: Struct) -> Struct:
         values["summarized"] = row.summarized_by is not None
     if isinstance(row, Round):
         values["messages"] = [shown(message) for message in row.messages]
-    reply: Struct = msgspec.convert(values, _REPLIES[type(row)])
-    return reply
+    return msgspec.convert(values, _REPLIES[type(row)])
 
 
 async def listed(

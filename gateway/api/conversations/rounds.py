@@ -14,7 +14,7 @@ from gateway.api.parsing.fields import Body
 from gateway.api.parsing.paging import Paged
 from gateway.api.services import ApiRequest
 from gateway.base.errors import NotFoundError
-from gateway.store.memory.rounds import list_rounds
+from gateway.store.memory.messages import list_rounds
 
 _ROUNDS = "/v1/conversations/{id}/rounds"
 

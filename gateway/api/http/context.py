@@ -51,8 +51,7 @@ class RequestContext:
         structlog.contextvars.clear_contextvars()
         structlog.contextvars.bind_contextvars(request_id=request_id)
         ignored_hints.set([])
-        reply = _Reply(send, scope["state"])
-        started = time.monotonic()
+        reply, started = _Reply(send, scope["state"]), time.monotonic()
         try:
             await self._run(scope, receive, reply)
         finally:

@@ -108,6 +108,4 @@ def find(endpoints: Sequence[Endpoint], method: str, path: str) -> Endpoint | No
     """The endpoint that serves ``path``, preferably with this method; HEAD counts as GET."""
     method = "GET" if method == "HEAD" else method
     matching = [endpoint for endpoint in endpoints if endpoint.pattern.match(path)]
-    return next((endpoint for endpoint in matching if endpoint.method == method), None) or next(
-        iter(matching), None
-    )
+    return max(matching, key=lambda endpoint: endpoint.method == method, default=None)

@@ -1,4 +1,4 @@
-"""POST /api/chat and POST /api/generate."""
+"""POST /api/chat, POST /api/generate, POST /api/embed and its older form, POST /api/embeddings."""
 
 from __future__ import annotations
 
@@ -27,18 +27,22 @@ from gateway.api.http.errors import OLLAMA
 from gateway.api.ollama.models import LATEST, answering
 from gateway.api.ollama.request import (
     ChatBody,
+    EmbedBody,
+    EmbeddingsBody,
     GenerateBody,
     OllamaOptions,
     chat_fields,
     context_of,
     generate_fields,
 )
-from gateway.api.openai.models import check_model, context_length
+from gateway.api.openai.models import check_model, check_other_model, context_length
 from gateway.api.parsing.fields import parse_keep_alive
+from gateway.api.recording.requests import logged_embedding
 from gateway.api.services import ApiRequest
 from gateway.api.streaming.streams import ndjson, ndjson_stream, until_disconnect
 from gateway.api.thoughts import thought_settings
 from gateway.base.errors import HearthError
+from gateway.inference.embedding import EmbedCall, Embeddings
 from gateway.inference.interface import GenerateCall, Inference, KeepAlive
 from model_host.protocol import Delta, Finished, Message, Thought
 
@@ -242,7 +246,52 @@ async def _load_or_unload(inference: Inference, keep_alive: KeepAlive) -> Litera
     return "load"
 
 
+class EmbedReply(Struct, frozen=True, kw_only=True):
+    """One vector of length 1 per input; the duration is in nanoseconds."""
+
+    model: str
+    embeddings: list[list[float]]
+    total_duration: int
+    prompt_eval_count: int
+
+
+class OldEmbedReply(Struct, frozen=True):
+    embedding: list[float]
+
+
+async def embed(request: ApiRequest, body: EmbedBody) -> EmbedReply:
+    """The vectors of one or more texts."""
+    begun = time.monotonic()
+    made = await _embed(request, body, [body.input] if isinstance(body.input, str) else body.input)
+    served, aliases = request.services.embedding.name, request.services.settings.embedding.aliases
+    return EmbedReply(
+        model=answering(body.model, served or "", aliases),
+        embeddings=made.floats(),
+        total_duration=round((time.monotonic() - begun) * 1e9),
+        prompt_eval_count=sum(made.tokens),
+    )
+
+
+async def embeddings(request: ApiRequest, body: EmbeddingsBody) -> OldEmbedReply:
+    """The vector of one text."""
+    return OldEmbedReply((await _embed(request, body, [body.prompt])).floats()[0])
+
+
+async def _embed(request: ApiRequest, body: EmbedBody | EmbeddingsBody, texts: list[str]) -> Embeddings:
+    check_other_model(request.services, body.model.removesuffix(LATEST), "embedding")
+    call = EmbedCall(
+        texts,
+        owner=request.owner,
+        dimensions=body.dimensions if isinstance(body, EmbedBody) else None,
+        keep_alive=parse_keep_alive(body.keep_alive),
+        request_id=request.id,
+    )
+    return await logged_embedding(request, call)
+
+
 ENDPOINTS = (
     Endpoint("POST", "/api/chat", chat, ChatBody, ChatLine, NDJSON, media=MAYBE_JSON),
     Endpoint("POST", "/api/generate", generate, GenerateBody, GenerateLine, NDJSON, media=MAYBE_JSON),
+    Endpoint("POST", "/api/embed", embed, EmbedBody, EmbedReply, media=MAYBE_JSON),
+    Endpoint("POST", "/api/embeddings", embeddings, EmbeddingsBody, OldEmbedReply, media=MAYBE_JSON),
 )

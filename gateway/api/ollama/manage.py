@@ -21,6 +21,7 @@ from gateway.api.services import ApiRequest, Services
 from gateway.api.streaming.streams import (
     Relay,
     StreamReply,
+    done_of,
     known_error,
     ndjson,
     ndjson_stream,
@@ -52,14 +53,8 @@ async def pull(request: ApiRequest, body: PullBody) -> object:
     relay = Relay(_pulled(services, _named(services, body.named.removesuffix(LATEST))), services.drain)
     if body.stream is not False:
         return StreamReply(relay, lambda lines: _lines(lines, request.id), response=ndjson_stream)
-    await until_disconnect(request.receive, _collect(relay))
-    return _DONE
-
-
-async def _collect(relay: Relay[PullLine]) -> None:
-    async with relay:
-        async for _ in relay:
-            pass
+    last = done_of(relay, lambda line: ("done" if line == _DONE else "progress", line))
+    return await until_disconnect(request.receive, last)
 
 
 async def _lines(relay: Relay[PullLine], request_id: str) -> AsyncIterator[bytes]:

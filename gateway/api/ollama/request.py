@@ -252,9 +252,16 @@ def _messages(sent: list[OllamaMessage]) -> list[Message]:
     made = []
     waiting: list[ToolCall] = []
     for number, message in enumerate(sent):
-        _check_fields(number, message)
+        for name, role in _ROLES.items():
+            if getattr(message, name) and message.role != role:
+                problem = f"messages of the role `{message.role}` cannot have it"
+                raise invalid(f"messages[{number}].{name}", problem)
         if message.role == "assistant":
-            waiting = _calls(number, message)
+            # An id that the client did not send back is made up.
+            waiting = [
+                ToolCall(call.id or f"call_{number}_{index}", call.function.name, call.function.arguments)
+                for index, call in enumerate(message.tool_calls or [])
+            ]
             made.append(Message("assistant", message.content or "", tool_calls=list(waiting)))
         elif message.role == "tool":
             answered = _answered(number, message, waiting)
@@ -263,14 +270,6 @@ def _messages(sent: list[OllamaMessage]) -> list[Message]:
         else:
             made.append(Message(message.role, message.content or ""))
     return made
-
-
-def _calls(number: int, message: OllamaMessage) -> list[ToolCall]:
-    """The calls of a reply that is sent back; an id that the client did not send is made up."""
-    return [
-        ToolCall(call.id or f"call_{number}_{index}", call.function.name, call.function.arguments)
-        for index, call in enumerate(message.tool_calls or [])
-    ]
 
 
 def _answered(number: int, message: OllamaMessage, waiting: list[ToolCall]) -> ToolCall:
@@ -282,11 +281,3 @@ def _answered(number: int, message: OllamaMessage, waiting: list[ToolCall]) -> T
         f"messages[{number}]",
         "no open call of the last assistant message has its `tool_call_id` and `tool_name`",
     )
-
-
-def _check_fields(number: int, message: OllamaMessage) -> None:
-    for name, role in _ROLES.items():
-        if getattr(message, name) and message.role != role:
-            raise invalid(
-                f"messages[{number}].{name}", f"messages of the role `{message.role}` cannot have it"
-            )

@@ -74,7 +74,12 @@ def host_messages(messages: list[ChatMessage]) -> list[Message]:
             continue
         if unanswered:
             raise invalid(place, f"send the `tool` messages of the calls {', '.join(unanswered)} first")
-        calls = [_call(call, f"{place}.tool_calls[{i}]") for i, call in enumerate(message.tool_calls or [])]
+        calls = []
+        for i, call in enumerate(message.tool_calls or []):
+            arguments = parse_object(
+                call.function.arguments or "{}", f"{place}.tool_calls[{i}].function.arguments"
+            )
+            calls.append(ToolCall(call.id, call.function.name, arguments))
         unanswered = {call.id: call.name for call in calls}
         if len(unanswered) < len(calls):
             raise invalid(f"{place}.tool_calls", "two calls have the same `id`")
@@ -108,11 +113,6 @@ def _result(message: ChatMessage, unanswered: dict[str, str], place: str) -> Mes
     if message.name not in (None, name):
         raise invalid(f"{place}.name", f"the call was to {name}")
     return Message("tool", message.text, tool_call_id=message.tool_call_id, name=name)
-
-
-def _call(call: SentCall, place: str) -> ToolCall:
-    arguments = parse_object(call.function.arguments or "{}", f"{place}.function.arguments")
-    return ToolCall(call.id, call.function.name, arguments)
 
 
 class FunctionTool(Body, frozen=True):

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from gateway.api.http.endpoint import Endpoint
-from gateway.api.openai.models import DEFAULT, check_embedding_model
+from gateway.api.openai.models import DEFAULT, check_other_model
 from gateway.api.parsing.fields import Body, invalid, parse_keep_alive
 from gateway.api.recording.requests import logged_embedding
 from gateway.api.services import ApiRequest
@@ -85,7 +85,7 @@ class EmbeddingsReply(Struct, frozen=True, kw_only=True):
 async def embeddings(request: ApiRequest, body: EmbeddingsRequest) -> EmbeddingsReply:
     """The vectors of one or more texts. Loads the embedding model if necessary."""
     services = request.services
-    check_embedding_model(services, body.model)
+    check_other_model(services, body.model, "embedding")
     call = EmbedCall(
         body.texts,
         kind=body.task or "plain",

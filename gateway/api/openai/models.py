@@ -40,16 +40,11 @@ def check_model(services: Services, name: str) -> str:
     return ""
 
 
-def check_embedding_model(services: Services, name: str) -> None:
-    """As :func:`check_model` for the embedding model; without one, ``embed`` itself raises."""
-    if services.embedding.name is not None:
-        _check(services, name, services.embedding.name, services.settings.embedding.aliases, "embedding ")
-
-
-def check_reranker(services: Services, name: str) -> None:
-    """As :func:`check_model` for the reranker; without one, ``rerank`` itself raises."""
-    if services.reranker.name is not None:
-        _check(services, name, services.reranker.name, services.settings.rerank.aliases, "rerank ")
+def check_other_model(services: Services, name: str, kind: Literal["embedding", "rerank"]) -> None:
+    """As :func:`check_model` for the embedding model or the reranker; without one, a call of it itself raises."""
+    host = services.embedding if kind == "embedding" else services.reranker
+    if host.name is not None:
+        _check(services, name, host.name, getattr(services.settings, kind).aliases, f"{kind} ")
 
 
 def _check(services: Services, name: str, served: str, aliases: Sequence[str], kind: str = "") -> None:

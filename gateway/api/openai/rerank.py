@@ -8,11 +8,11 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from gateway.api.http.endpoint import Endpoint
 from gateway.api.openai.embeddings import EmbeddingUsage
-from gateway.api.openai.models import DEFAULT, check_reranker
+from gateway.api.openai.models import DEFAULT, check_other_model
 from gateway.api.parsing.fields import Body, User, invalid, parse_keep_alive
 from gateway.api.recording.requests import logged_rerank
 from gateway.api.services import ApiRequest
-from gateway.inference.reranker import RerankCall
+from gateway.inference.embedding import RerankCall
 
 MAX_DOCUMENTS = 1000
 
@@ -89,7 +89,7 @@ class RerankReply(Struct, frozen=True, kw_only=True):
 async def rerank(request: ApiRequest, body: RerankRequest) -> RerankReply:
     """Documents by how well they answer a query. Loads the reranker if necessary."""
     services = request.services
-    check_reranker(services, body.model)
+    check_other_model(services, body.model, "rerank")
     texts = body.texts
     call = RerankCall(
         body.query,

@@ -124,7 +124,9 @@ class _Turns:
             self.check_answered(place)
             self.made.append(Message("assistant", ""))
         turn = self.made.pop()
-        self.made.append(replace(turn, tool_calls=[*turn.tool_calls, _call(item, place)]))
+        arguments = parse_object(item.arguments or "{}", f"{place}.arguments")
+        call = ToolCall(item.call_id, item.name, arguments)
+        self.made.append(replace(turn, tool_calls=[*turn.tool_calls, call]))
         self._unanswered[item.call_id] = item.name
 
     def result(self, item: ResultItem, place: str) -> None:
@@ -153,10 +155,6 @@ def _text(item: MessageItem, place: str) -> str:
                 f"the role {item.role} takes parts of the type {wanted.__struct_config__.tag}",
             )
     return "".join(part.text for part in item.content)
-
-
-def _call(item: CallItem, place: str) -> ToolCall:
-    return ToolCall(item.call_id, item.name, parse_object(item.arguments or "{}", f"{place}.arguments"))
 
 
 class TextFormat(Body, frozen=True, tag_field="type", tag="text"):

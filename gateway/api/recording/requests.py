@@ -15,9 +15,8 @@ from gateway.api.services import ApiRequest, Services
 from gateway.api.streaming.streams import until_disconnect
 from gateway.base.aio import finish, stop
 from gateway.base.errors import CLIENT_GONE, HearthError
-from gateway.inference.embedding import EmbedCall, Embeddings, outline
+from gateway.inference.embedding import EmbedCall, Embeddings, RerankCall, Scores, outline, outline_scores
 from gateway.inference.interface import GenerateCall, GenerationEvent
-from gateway.inference.reranker import RerankCall, Scores, outline_scores
 from gateway.store.request_log import GenerationRecord, Kind, RequestRecord
 from gateway.telemetry.generations import GenerationRecorder
 
@@ -140,7 +139,7 @@ async def logged_embedding(request: ApiRequest, call: EmbedCall, user: str | Non
     )
     work, details = embedding.embed(call), {"texts": len(call.texts)}
     return await _logged(
-        request, work, record, lambda made: outline(made.floats()), "embed", embedding.name, user, details
+        request, work, record, lambda made: outline(made.floats()), embedding.name, user, details
     )
 
 
@@ -158,14 +157,7 @@ async def logged_rerank(request: ApiRequest, call: RerankCall, user: str | None)
     )
     work, details = reranker.rerank(call), {"documents": len(call.documents)}
     return await _logged(
-        request,
-        work,
-        record,
-        lambda made: outline_scores(made.scores),
-        "rerank",
-        reranker.name,
-        user,
-        details,
+        request, work, record, lambda made: outline_scores(made.scores), reranker.name, user, details
     )
 
 
@@ -174,7 +166,6 @@ async def _logged(
     work: Coroutine[Any, Any, Made],
     call: GenerationRecord,
     shown: Callable[[Made], str],
-    kind: Kind,
     model: str | None,
     user: str | None,
     details: dict[str, Any],
@@ -194,7 +185,7 @@ async def _logged(
             user,
             details,
             id=request.id,
-            kind=kind,
+            kind=call.step,
             text=call.messages[0]["content"] if call.messages else "",
             answer=generation.output,
             owner=request.owner,

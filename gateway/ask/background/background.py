@@ -19,7 +19,7 @@ from gateway.ask.generation import Model
 from gateway.ask.journal import Journal
 from gateway.ask.limits import Limits
 from gateway.ask.text.passages import Passage, estimated_tokens
-from gateway.inference.reranker import Reranker
+from gateway.inference.embedding import Reranker
 from gateway.models.prompts import Prompt
 from gateway.store.request_log import PageRecord
 from gateway.wiki.source import Page

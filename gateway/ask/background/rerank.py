@@ -9,7 +9,7 @@ from gateway.ask.background.draft import PageDraft, heading_text
 from gateway.ask.background.rank import Ranked
 from gateway.ask.journal import Journal
 from gateway.base.errors import HearthError, PromptTooLongError
-from gateway.inference.reranker import RerankCall, Reranker
+from gateway.inference.embedding import RerankCall, Reranker
 
 _MOST = 32  # passages
 _AT_ONCE = 8

@@ -13,8 +13,7 @@ import click
 from gateway.base.errors import HearthError
 from gateway.cli.assistants import find_assistant
 from gateway.cli.chat.commands import run_command
-from gateway.cli.chat.news import NewsBoard
-from gateway.cli.chat.session import ChatSession
+from gateway.cli.chat.session import ChatSession, NewsBoard
 from gateway.cli.common.client import GatewayClient, ServerOptions, with_server
 from gateway.cli.common.text import say
 

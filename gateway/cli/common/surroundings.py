@@ -1,4 +1,4 @@
-"""The process environment of a command: standard streams that are closed, full or without a reader, and signals."""
+"""The environment of a command: standard streams that are closed, full or without a reader, signals, exit statuses."""
 
 from __future__ import annotations
 
@@ -11,8 +11,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from gateway.cli.common.exits import EXIT_CONFIGURATION, EXIT_FAILED, EXIT_TEMPORARY, EXIT_TERMINATED
+from gateway.base.errors import ConfigurationError, HearthError
 from gateway.cli.common.text import say
+
+EXIT_FAILED = 1
+EXIT_USAGE = 2
+EXIT_TEMPORARY = 75  # EX_TEMPFAIL of sysexits.h: the same command may work later
+EXIT_CONFIGURATION = 78  # EX_CONFIG
+EXIT_INTERRUPTED = 130  # 128 + SIGINT
+EXIT_TERMINATED = 143  # 128 + SIGTERM
 
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 _UNUSABLE = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP}
@@ -84,3 +91,10 @@ def without_interrupts() -> Iterator[None]:
 def allow_interrupts() -> None:
     """Let Ctrl-C and SIGTERM interrupt from now on, also delayed ones."""
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
+
+
+def exit_status(error: HearthError) -> int:
+    """Return the exit status for an error, from sysexits.h."""
+    if isinstance(error, ConfigurationError):
+        return EXIT_CONFIGURATION
+    return EXIT_TEMPORARY if error.status in (503, 504) else EXIT_FAILED

@@ -14,8 +14,7 @@ from gateway.base.errors import InvalidRequestError
 from gateway.cli.common.database import opened_database
 from gateway.cli.common.options import CommandGroup, LocalOptions, PathType, json_option, with_local
 from gateway.cli.common.text import say, size_text, table, time_text
-from gateway.cli.context.choice import opened_project, project_meant
-from gateway.cli.context.queries import COMMANDS
+from gateway.cli.context.queries import COMMANDS, opened_project, project_meant
 from gateway.code.index import Indexed, ProjectIndexer
 from gateway.code.processes import seldom_search_for_garbage
 from gateway.code.walk import exclusion

@@ -1,9 +1,10 @@
-"""Questions about a project's code, and its graph in the browser."""
+"""Questions about the code of the project that is meant, and its graph in the browser."""
 
 from __future__ import annotations
 
 import webbrowser
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -15,14 +16,16 @@ from msgspec import Struct
 
 from gateway.base.errors import InvalidRequestError
 from gateway.cli.common.client import ReplyError, ServerOptions, UnreachableError, with_server
+from gateway.cli.common.database import opened_database
 from gateway.cli.common.options import LocalOptions, json_option, with_local
 from gateway.cli.common.text import say
-from gateway.cli.context.choice import opened_project, project_meant
 from gateway.code import queries
 from gateway.code.languages.facts import shortened
 from gateway.code.outline import Outline, outline
 from gateway.code.source import lines_of
 from gateway.store.code.graph import CodeUse, Place
+from gateway.store.code.projects import CodeProject, list_projects
+from gateway.store.db import Database
 
 _PLACES = 10  # shown of definitions with one name
 _WIDTH = 100  # characters of a line
@@ -284,3 +287,40 @@ COMMANDS = (
     map_,
     visualize,
 )
+
+
+@contextmanager
+def opened_project(local: LocalOptions, which: str | None) -> Iterator[tuple[Database, CodeProject]]:
+    """Open the database, with the project that is meant as :func:`project_meant` says."""
+    with opened_database(local.settings.database_path) as database:
+        yield database, _chosen(database.read_sync(list_projects), which)
+
+
+def project_meant(local: LocalOptions, which: str | None) -> CodeProject:
+    """The project with this name, id or path; by default the one around the working directory, or the only one.
+
+    Raises InvalidRequestError.
+    """
+    with opened_project(local, which) as (_, project):
+        return project
+
+
+def _chosen(found: list[CodeProject], which: str | None) -> CodeProject:
+    if which is not None:
+        path = str(Path(which).expanduser().resolve())
+        for each in found:
+            if which in (each.id, each.name) or each.path == path:
+                return each
+        raise InvalidRequestError(
+            f"there is no project `{which}`; `hearth context list` shows them", param="project"
+        )
+    here = Path.cwd()
+    around = [each for each in found if here.is_relative_to(each.path)]
+    if around or len(found) == 1:
+        return max(around or found, key=lambda each: len(each.path))
+    problem = (
+        "no project contains this folder; name one of `hearth context list`"
+        if found
+        else "there are no projects; `hearth context add PATH` registers one"
+    )
+    raise InvalidRequestError(problem, param="project")

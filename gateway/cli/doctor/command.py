@@ -16,8 +16,8 @@ from msgspec import Struct
 from gateway.base.cores import usable_cores
 from gateway.base.errors import ConfigurationError
 from gateway.base.private import exposed
-from gateway.cli.common.exits import EXIT_CONFIGURATION, EXIT_FAILED
 from gateway.cli.common.options import LocalOptions, json_option, with_local
+from gateway.cli.common.surroundings import EXIT_CONFIGURATION, EXIT_FAILED
 from gateway.cli.common.text import say, size_text, table
 from gateway.cli.doctor.connections import check_store, check_upstreams, check_wiki
 from gateway.cli.doctor.question import check_question

@@ -16,8 +16,8 @@ from gateway import __version__
 from gateway.base.errors import ConfigurationError, HearthError
 from gateway.base.resources import bundled
 from gateway.cli.common.client import ServerOptions, with_server
-from gateway.cli.common.exits import EXIT_INTERRUPTED, exit_status
 from gateway.cli.common.options import PathType, json_option
+from gateway.cli.common.surroundings import EXIT_INTERRUPTED, exit_status
 from gateway.cli.common.text import say, table
 from gateway.cli.evaluation.setup import Scoring, Setup, TermSource, opened_setup
 from gateway.evaluation.comparison import compare, comparison_table

@@ -25,9 +25,9 @@ from gateway.evaluation.questions import Question
 from gateway.evaluation.replay import replayed
 from gateway.evaluation.run import Asker, AskOutcome, Evaluator, ask_flow
 from gateway.evaluation.score import Row, Tokens
+from gateway.inference.embedding import Reranker
 from gateway.inference.host import HostInference
 from gateway.inference.interface import Inference
-from gateway.inference.reranker import Reranker
 from gateway.memory.context import MemoryParts
 from gateway.models.catalog import ResolvedModel, resolve_model
 from gateway.models.prompts import PromptSet, load_prompts

@@ -13,8 +13,8 @@ from tqdm import tqdm
 from gateway.base.errors import HearthError, InvalidRequestError
 from gateway.base.private import make_private
 from gateway.base.resources import bundled
-from gateway.cli.common.exits import exit_status
 from gateway.cli.common.options import LocalOptions, json_option, with_local
+from gateway.cli.common.surroundings import exit_status
 from gateway.cli.common.text import say, size_text
 from gateway.cli.hub.errors import PullError
 from gateway.cli.hub.hub import RemoteFile, cached, copy_cached, download, locate, partial_path, size_of

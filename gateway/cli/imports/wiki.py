@@ -20,7 +20,7 @@ from gateway.cli.common.text import say, table
 from gateway.cli.imports.dump_url import Download, DownloadError, Events
 from gateway.config.settings import Settings
 from gateway.store.db import Database
-from gateway.store.wiki.imports import other_origins
+from gateway.store.wiki.pages import other_origins
 from gateway.wiki.dumps.compressed import open_dump
 from gateway.wiki.dumps.dump import DumpError
 from gateway.wiki.dumps.importer import Importer, ImportOptions, ImportProgress, ImportReport, origin_of

@@ -12,9 +12,9 @@ import click
 
 from gateway.base.errors import ConfigurationError, HearthError
 from gateway.base.private import make_private
-from gateway.cli.common.exits import EXIT_FAILED
 from gateway.cli.common.options import LocalOptions, with_local
 from gateway.cli.common.runfile import claim, running
+from gateway.cli.common.surroundings import EXIT_FAILED
 from gateway.cli.common.text import say
 from gateway.config.settings import Settings
 from gateway.models.catalog import Catalog

@@ -8,8 +8,8 @@ from typing import Any
 import click
 
 from gateway.cli.common.client import ServerOptions, UnreachableError, with_server
-from gateway.cli.common.exits import EXIT_TEMPORARY
 from gateway.cli.common.options import json_option
+from gateway.cli.common.surroundings import EXIT_TEMPORARY
 from gateway.cli.common.text import say, size_text
 
 

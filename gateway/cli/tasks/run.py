@@ -10,8 +10,7 @@ import click
 
 from gateway.cli.common.client import GatewayClient, ReplyError, raise_event_error, with_client
 from gateway.cli.common.text import say
-from gateway.cli.tasks.lines import MARKS, show_notices
-from gateway.cli.tasks.seen import NotSeenError, last_seen, note_seen
+from gateway.cli.tasks.lines import MARKS, NotSeenError, last_seen, note_seen, show_notices
 from gateway.store.memory.tasks import TASK_ID
 
 _WAITING = ("remind_at: ", "wait_until: ")

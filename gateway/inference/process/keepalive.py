@@ -1,13 +1,17 @@
-"""Idle time of a host, counted from the end of its last use."""
+"""Idle time of a host, counted from the end of its last use; and its start before a request needs it."""
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import Self
 
-from gateway.inference.interface import KeepAlive
+from gateway.base.aio import stop
+from gateway.base.errors import HearthError
+from gateway.inference.interface import Inference, KeepAlive
 
 
 class Use:
@@ -103,3 +107,27 @@ class IdleClock:
         """Seconds until :attr:`deadline`, at least 0."""
         deadline = self.deadline
         return None if deadline is None else max(0.0, deadline - self._clock())
+
+
+class Waker:
+    """Starts the model in the background, one start at a time."""
+
+    def __init__(self, inference: Inference) -> None:
+        self._inference = inference
+        self._start: asyncio.Task[None] | None = None
+
+    def wake(self) -> None:
+        """Start the model; if it is ready, restart its idle time.
+
+        Never raises: the request that follows gets the error.
+        """
+        if self._start is None or self._start.done():
+            self._start = asyncio.create_task(self._warm(), name="wake")
+
+    async def close(self) -> None:
+        if self._start is not None:
+            await stop([self._start])
+
+    async def _warm(self) -> None:
+        with suppress(HearthError):
+            await self._inference.warm()

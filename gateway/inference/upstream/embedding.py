@@ -16,10 +16,17 @@ from msgspec import Struct
 
 from gateway.config.settings import Settings
 from gateway.inference.counts import batches
-from gateway.inference.embedder import OnEmbedded, digest, prompted
-from gateway.inference.embedding import EmbedCall, Embedder, Embeddings, OptionalHost
+from gateway.inference.embedder import OnEmbedded, digest, logistic, prompted
+from gateway.inference.embedding import (
+    EmbedCall,
+    Embedder,
+    Embeddings,
+    OptionalHost,
+    RerankCall,
+    Reranker,
+    Scores,
+)
 from gateway.inference.interface import HostHealth
-from gateway.inference.reranker import RerankCall, Reranker, Scores, logistic
 from gateway.inference.upstream.abilities import listed_model
 from gateway.inference.upstream.connection import Connection
 from gateway.inference.upstream.failures import malformed

@@ -8,7 +8,7 @@ import apsw
 
 from gateway.base.ranking import fuse
 from gateway.store.db import Database
-from gateway.store.memory import fact_vectors as store
+from gateway.store.memory import facts as store
 from gateway.store.memory.facts import Fact, Scope, search_facts
 from gateway.vectors.queries import Queries, found_near
 from gateway.vectors.source import Count, Document, DocumentSource, EmbeddedText, Vectors

@@ -15,7 +15,7 @@ from msgspec import Struct
 from gateway.base.errors import InvalidRequestError
 from gateway.store.memory.conversations import Conversation
 from gateway.store.memory.summaries import StaleSummaryError, Summary
-from gateway.store.request_sources import erase_records
+from gateway.store.request_log import erase_records
 from gateway.store.rows import (
     column,
     columns,

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from gateway.base.errors import InvalidRequestError
-from gateway.store.request_sources import delete_records
+from gateway.store.request_log import delete_records
 from gateway.store.rows import as_json, insert, select, select_existing, update
 
 Level = Literal["objective", "task", "checklist"]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct, field
 
-from gateway.store.wiki.imports import Known
+from gateway.store.wiki.pages import Known
 from gateway.wiki.dumps.dump import DumpPage
 from gateway.wiki.ingest import Gone, Item, NewRedirect, prepare
 from gateway.wiki.wikitext import extract

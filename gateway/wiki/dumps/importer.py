@@ -15,7 +15,6 @@ from msgspec import Struct
 
 from gateway.base.errors import InvalidRequestError
 from gateway.store.db import Database
-from gateway.store.wiki import imports as sql
 from gateway.store.wiki import pages as store
 from gateway.wiki.dumps.batch import Counts, plan
 from gateway.wiki.dumps.compressed import DumpFile
@@ -109,7 +108,7 @@ class Importer:
     def _resume(self) -> int:
         """How many pages an earlier run of this job has imported; drops the progress of any other job."""
         stored = self._database.read_sync(lambda connection: store.get_state(connection, _STATE))
-        self._database.write_sync(sql.begin_bulk)
+        self._database.write_sync(store.begin_bulk)
         try:
             state = msgspec.json.decode(stored, type=_State) if stored else None
         except msgspec.DecodeError:  # of another version of hearth
@@ -161,7 +160,7 @@ class Importer:
         if not pages:
             return
         origin, titles = origin_of(parser.site), [page.title for page in pages]
-        known = self._database.read_sync(lambda connection: sql.known_names(connection, titles, origin))
+        known = self._database.read_sync(lambda connection: store.known_names(connection, titles, origin))
         items, counts = plan(pages, known, self._options.namespaces)
         self._wait()
         self._counts.add(counts)
@@ -183,7 +182,7 @@ class Importer:
         for item in items:
             put(connection, item, origin_of(site))
         if self._options.prune:
-            sql.add_seen(connection, titles)
+            store.add_seen(connection, titles)
         store.set_state(connection, _STATE, msgspec.json.encode(state).decode())
 
     def _wait(self) -> None:

@@ -14,7 +14,7 @@ import msgspec
 from gateway.base.errors import ConfigurationError
 from gateway.store.db import Database
 from gateway.store.wiki import pages as store
-from gateway.store.wiki.imports import Known, known_names
+from gateway.store.wiki.pages import Known, known_names
 from gateway.wiki.dumps.batch import plan
 from gateway.wiki.dumps.dump import DumpPage
 from gateway.wiki.ingest import put

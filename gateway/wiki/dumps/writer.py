@@ -11,7 +11,7 @@ import apsw
 
 from gateway.store.db import Database
 from gateway.store.fts import merge_step
-from gateway.store.wiki import imports as sql
+from gateway.store.wiki import pages as sql
 
 # SQLite's writer lock has no queue: a waiting process polls every 100 ms. So the import regularly pauses for longer
 # than that.

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from gateway.base.errors import InvalidRequestError
 from gateway.store.db import Database
-from gateway.store.wiki import imports as sql
+from gateway.store.wiki import pages as sql
 from gateway.wiki.dumps.batch import Counts
 from gateway.wiki.dumps.dump import SiteInfo
 from gateway.wiki.dumps.importer import ImportProgress, ImportReport, origin_of

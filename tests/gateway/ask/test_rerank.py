@@ -13,7 +13,8 @@ from gateway.ask.background.rerank import rerank
 from gateway.ask.journal import Journal
 from gateway.ask.types import AskCall
 from gateway.config.settings import ModelSettings
-from gateway.inference.reranker import HostReranker, RerankCall, Reranker
+from gateway.inference.embedder import HostReranker
+from gateway.inference.embedding import RerankCall, Reranker
 from gateway.models.catalog import ResolvedModel
 from tests.gateway.ask.helpers import BEFUNGE, PIET, page
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from gateway.cli.chat.news import NewsBoard, news_text
+from gateway.cli.chat.session import NewsBoard, news_text
 from gateway.cli.common.client import GatewayClient
 from tests.gateway.cli.conftest import run_command
 from tests.gateway.cli.terminal import Terminal, terminal

@@ -12,8 +12,8 @@ import httpx2
 import pytest
 
 from gateway.cli.common.database import opened_database
-from gateway.cli.common.exits import EXIT_INTERRUPTED
 from gateway.cli.common.runfile import running
+from gateway.cli.common.surroundings import EXIT_INTERRUPTED
 from tests.gateway.cli.conftest import COMMAND, Run, run_command
 from tests.waiting import eventually
 from tests.writing import write_files

@@ -18,7 +18,7 @@ from gateway.api.openai.completions import CompletionRequest, completion_calls
 from gateway.api.parsing.fields import parse
 from gateway.base.errors import InvalidRequestError
 from gateway.cli.common.runfile import running
-from gateway.cli.log.replay import call_of, output_of
+from gateway.cli.log.command import call_of, output_of
 from gateway.inference.interface import GenerateCall
 from gateway.memory.model import Filled, MemoryModel
 from gateway.memory.pace import Pace

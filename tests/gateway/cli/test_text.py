@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from gateway.ask.stages import stage_text
 from gateway.base.errors import ConfigurationError, DeadlineError, HearthError, OverloadedError
-from gateway.cli.common.exits import exit_status
+from gateway.cli.common.surroundings import exit_status
 from gateway.cli.common.text import size_text, table
 from gateway.cli.main import COMMANDS, cli, run
 from tests.gateway.cli.conftest import ROOT, Run

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.base.errors import ConfigurationError
-from gateway.config.fields import FIELDS
-from gateway.config.sources import LoadedSettings, flatten, load_settings, variable_name
+from gateway.config.sources import FIELDS, LoadedSettings, flatten, load_settings, variable_name
 
 
 @pytest.fixture

@@ -13,8 +13,7 @@ from gateway.memory.learning.facts import scopes_of
 from gateway.memory.learning.recall import FactDocuments, Recall
 from gateway.store.db import Database
 from gateway.store.memory.conversations import add_conversation, erase_conversation
-from gateway.store.memory.fact_vectors import count_fact_vectors
-from gateway.store.memory.facts import Fact, end_fact, put_fact, search_facts, undo_fact
+from gateway.store.memory.facts import Fact, count_fact_vectors, end_fact, put_fact, search_facts, undo_fact
 from tests.gateway.memory.test_facts import fact
 from tests.gateway.store.test_conversations import make
 from tests.gateway.vectors.words import WordSearch

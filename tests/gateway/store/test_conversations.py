@@ -16,12 +16,12 @@ from gateway.store.memory.conversations import (
     Conversation,
     add_conversation,
     erase_conversation,
+    forget_speaker,
     get_conversation,
     list_conversations,
     save_conversation,
 )
 from gateway.store.memory.facts import NewFact, list_facts, put_fact
-from gateway.store.memory.forget import forget_speaker
 from gateway.store.memory.jobs import (
     Job,
     LostJobError,

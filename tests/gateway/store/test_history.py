@@ -7,7 +7,7 @@ import apsw
 from gateway.store.db import Database
 from gateway.store.memory.conversations import add_conversation
 from gateway.store.memory.history import around, everything, messages_of_time
-from gateway.store.memory.rounds import mark_failed
+from gateway.store.memory.messages import mark_failed
 from tests.gateway.store.test_conversations import make, say
 
 

@@ -17,7 +17,7 @@ import httpx2
 import pytest
 from huggingface_hub.utils import hf_raise_for_status
 
-from gateway.cli.common.exits import exit_status as status_of
+from gateway.cli.common.surroundings import exit_status as status_of
 from gateway.cli.hub import hub as downloads
 from gateway.cli.hub.errors import PullError, hub_errors
 from tests.gateway.cli.conftest import GGUF, Run

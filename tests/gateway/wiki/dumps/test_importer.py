@@ -13,7 +13,6 @@ import zstandard
 from gateway.base.errors import InvalidRequestError, NotFoundError
 from gateway.config.settings import WikiSettings
 from gateway.store.db import Database
-from gateway.store.wiki import imports as sql
 from gateway.store.wiki import pages as store
 from gateway.wiki.dumps import batch as import_batch
 from gateway.wiki.dumps.compressed import open_dump
@@ -166,7 +165,7 @@ async def test_prune_removes_what_the_dump_no_longer_has(
             await wiki.fetch(gone)
     assert (await wiki.fetch("Talk:P")).title == "Talk:P", "not imported this time, but still in the dump"
     assert (await wiki.fetch("Mine")).title == "Mine"
-    assert not database.write_sync(sql.forget_seen) and state(database) is None
+    assert not database.write_sync(store.forget_seen) and state(database) is None
 
 
 def test_a_dump_without_pages_removes_nothing(run: Import, database: Database) -> None:
