@@ -14,7 +14,7 @@ from unittest.mock import ANY
 
 import pytest
 
-from gateway.cli.common.database import opened_database
+from gateway.cli.common.files import opened_database
 from gateway.store.keys import _digest, create_key
 from tests.end_to_end.server import Server
 

@@ -24,7 +24,7 @@ import psutil
 
 from benchmarks.codebases.common import fetched
 from gateway.base.supervised import Supervision
-from gateway.cli.common.database import opened_database
+from gateway.cli.common.files import opened_database
 from gateway.code import queries
 from gateway.code.index import merge_index
 from gateway.code.outline import outline

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from gateway.cli.common.database import opened_database
+from gateway.cli.common.files import opened_database
 from gateway.code.index import ProjectIndexer
 from gateway.store.code.projects import CodeProject, add_project
 from gateway.store.db import Database

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from benchmarks.codebases.common import fetched, indexed
 from gateway.base.supervised import Supervision
-from gateway.cli.common.database import opened_database
+from gateway.cli.common.files import opened_database
 from gateway.code.meaning import CodeDocuments, Nearness
 from gateway.code.parts import headings
 from gateway.code.queries import find, search

@@ -26,7 +26,7 @@ import httpx2
 
 from benchmarks.codebases.common import indexed
 from benchmarks.common import ROOT, command_line, new_server
-from gateway.cli.common.database import opened_database
+from gateway.cli.common.files import opened_database
 
 FILES = {
     "till.py": "def total(prices):\n    return sum(prices)\n\n\ndef checkout(prices, discount):\n"

@@ -6,13 +6,14 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 import click
 import msgspec
 
 from gateway.base.errors import ConfigurationError, HearthError
-from gateway.cli.common.database import opened_store, store_exists
+from gateway.cli.common.files import opened_store, store_exists
 from gateway.cli.common.options import LocalOptions, PathType, with_local
 from gateway.cli.common.surroundings import FULL
 from gateway.cli.common.text import say
@@ -47,12 +48,10 @@ def export(target: Path, owner: str | None, documents: bool, force: bool, local:
             database.read_sync(partial(check_owner, owner=owner))
         names = database.read_sync(lambda connection: conversation_ids(connection, owner))
         archives = (database.read_sync(partial(read_archive, conversation=name)) for name in names)
+        assistants = database.read_sync(lambda connection: read_assistants(connection, owner))
+        rest = database.read_sync(lambda connection: list(read_rest(connection, owner)))
         if documents:
-            files = written(
-                list(archives),
-                database.read_sync(lambda connection: list(read_rest(connection, owner))),
-                database.read_sync(lambda connection: read_assistants(connection, owner)),
-            )
+            files = written(list(archives), rest, assistants)
             for name in files:
                 _check_free(target / name, force)
             for name, content in files.items():
@@ -62,12 +61,7 @@ def export(target: Path, owner: str | None, documents: bool, force: bool, local:
             say(f"{len(names)} conversations in {target}", err=True)
             return
         with _output(target, force) as write:
-            write(msgspec.json.encode(Header("hearth", VERSION, time.time())))
-            for assistant in database.read_sync(lambda connection: read_assistants(connection, owner)):
-                write(msgspec.json.encode(assistant))
-            for archive in archives:
-                write(msgspec.json.encode(archive))
-            for row in database.read_sync(lambda connection: list(read_rest(connection, owner))):
+            for row in chain([Header("hearth", VERSION, time.time())], assistants, archives, rest):
                 write(msgspec.json.encode(row))
     say(f"{len(names)} conversations", err=True)
 

@@ -6,7 +6,7 @@ import apsw
 import click
 import msgspec
 
-from gateway.cli.common.database import opened_store, store_exists
+from gateway.cli.common.files import opened_store, store_exists
 from gateway.cli.common.options import CommandGroup, LocalOptions, json_option, with_local
 from gateway.cli.common.text import say, table, time_text
 from gateway.store.keys import KeyInfo, Role, create_key, list_keys, revoke_key
@@ -55,13 +55,9 @@ def list_(as_json: bool, local: LocalOptions) -> None:
     if store_exists(local.settings):  # do not create a database by looking
         with opened_store(local.settings) as database:
             found = database.read_sync(list_keys)
-    if as_json:
-        say({"keys": found})
-    elif found:
-        head = ["ID", "NAME", "ROLE", "MADE", "LAST USED", "STATE"]
-        say(table([head, *(_row(info) for info in found)]))
-    else:
-        say("there are no keys: every request over loopback is accepted")
+    rows = [["ID", "NAME", "ROLE", "MADE", "LAST USED", "STATE"], *map(_row, found)]
+    nothing = "there are no keys: every request over loopback is accepted"
+    say({"keys": found} if as_json else table(rows) if found else nothing)
 
 
 @key.command()

@@ -30,8 +30,7 @@ def models(context: click.Context, as_json: bool, local: LocalOptions) -> None:
     listed = _list_models(settings.data_dir, Catalog.load())
     adapters = _list_adapters(settings)
     if as_json:
-        found = {"models": listed, "adapters": adapters, "configured": configured}
-        say(found)
+        say({"models": listed, "adapters": adapters, "configured": configured})
         return
     rows = [["", "NAME", "SIZE", "RAM", "HERE", "DESCRIPTION"]]
     for model in listed:

@@ -8,7 +8,7 @@ import click
 from tqdm import tqdm
 
 from gateway.base.errors import ConfigurationError, HearthError
-from gateway.cli.common.database import opened
+from gateway.cli.common.files import opened
 from gateway.cli.common.options import CommandGroup, LocalOptions, json_option, with_local
 from gateway.cli.common.runfile import running
 from gateway.cli.common.text import say
@@ -64,8 +64,5 @@ def copy(source: str, target: str, replace: bool, as_json: bool, local: LocalOpt
     with opened(shared), tqdm(total=None, unit=" rows", disable=None, leave=False) as bar:
         pair = (shared.local, shared) if up else (shared, shared.local)
         counts = copy_store(*pair, replace=replace, progress=bar.update)
-    if as_json:
-        say({"rows": counts})
-    else:
-        shown = [f"{count} {name}" for name, count in counts.items() if count]
-        say(f"copied and compared: {', '.join(shown) or 'no rows'}")
+    shown = [f"{count} {name}" for name, count in counts.items() if count]
+    say({"rows": counts} if as_json else f"copied and compared: {', '.join(shown) or 'no rows'}")

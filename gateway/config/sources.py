@@ -89,11 +89,6 @@ def load_settings(
     return _build(given, env)
 
 
-def default_data_dir(env: Mapping[str, str]) -> Path:
-    """``$XDG_DATA_HOME/hearth``, by default ``~/.local/share/hearth``."""
-    return _xdg(env, "XDG_DATA_HOME", ".local/share") / "hearth"
-
-
 def flatten(settings: Settings) -> dict[str, object]:
     """All settings by dotted key, as JSON values; secrets are masked."""
     tree: dict[str, Any] = msgspec.to_builtins(settings, enc_hook=str)
@@ -113,7 +108,8 @@ def _build(given: Mapping[str, _Given], env: Mapping[str, str]) -> LoadedSetting
         item = given.get(key)
         if key == "data_dir":
             given_dir = item and str(convert_value(key, item.value, item.origin, text=item.text))
-            tree[key] = _path(key, item, given_dir) if item and given_dir else default_data_dir(env)
+            default = _xdg(env, "XDG_DATA_HOME", ".local/share") / "hearth"
+            tree[key] = _path(key, item, given_dir) if item and given_dir else default
         elif item is not None:
             section, _, name = key.partition(".")
             value = convert_value(key, item.value, item.origin, text=item.text)
@@ -179,7 +175,10 @@ def _from_environment(env: Mapping[str, str]) -> dict[str, _Given]:
             raise ConfigurationError(f"the value of {origin} is not UTF-8", param=key) from None
         if key not in FIELDS and key.endswith("_file"):
             key = key.removesuffix("_file")
-            value = _read_value(Path(value), origin)
+            try:
+                value = read_text(Path(value)).strip()
+            except (OSError, ValueError) as error:
+                raise ConfigurationError(f"cannot read the file named by {origin}: {error}") from None
         key = _known(key, origin)
         if key in given:
             raise ConfigurationError(
@@ -187,13 +186,6 @@ def _from_environment(env: Mapping[str, str]) -> dict[str, _Given]:
             )
         given[key] = _Given(value, origin, text=True)
     return given
-
-
-def _read_value(path: Path, origin: str) -> str:
-    try:
-        return read_text(path).strip()
-    except (OSError, ValueError) as error:
-        raise ConfigurationError(f"cannot read the file named by {origin}: {error}") from None
 
 
 def read_text(path: Path) -> str:

@@ -11,11 +11,11 @@ import msgspec
 from tqdm import tqdm
 
 from gateway.base.errors import InvalidRequestError
-from gateway.cli.common.database import opened_database
+from gateway.cli.common.files import opened_database
 from gateway.cli.common.options import CommandGroup, LocalOptions, PathType, json_option, with_local
 from gateway.cli.common.text import say, size_text, table, time_text
 from gateway.cli.context.queries import COMMANDS, opened_project, project_meant
-from gateway.code.index import Indexed, ProjectIndexer
+from gateway.code.index import ProjectIndexer
 from gateway.code.processes import seldom_search_for_garbage
 from gateway.code.walk import exclusion
 from gateway.code.watch import touch_registry
@@ -148,15 +148,11 @@ def _index(database: Database, project: CodeProject, as_json: bool) -> None:
         counts = {"parsed": done.parsed, "resolved": done.resolved, "removed": done.removed}
         say({**msgspec.to_builtins(after), **counts, "left_out": done.walk.left_out})
         return
-    say(_summary(after, done))
-
-
-def _summary(project: CodeProject, done: Indexed) -> str:
     left = ", ".join(f"{count} {reason}" for reason, count in sorted(done.walk.left_out.items()))
-    counts = f"{_count(project.files, 'file')}, {_count(project.definitions, 'definition')}"
+    held = f"{_count(after.files, 'file')}, {_count(after.definitions, 'definition')}"
     changed = "1 file was" if done.parsed == 1 else f"{done.parsed} files were"
-    text = f"{project.name}: {counts}; {changed} new or changed"
-    return f"{text}; left out: {left}" if left else text
+    text = f"{after.name}: {held}; {changed} new or changed"
+    say(f"{text}; left out: {left}" if left else text)
 
 
 def _count(number: int, what: str) -> str:

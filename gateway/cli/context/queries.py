@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from gateway.base.errors import InvalidRequestError
 from gateway.cli.common.client import ReplyError, ServerOptions, UnreachableError, with_server
-from gateway.cli.common.database import opened_database
+from gateway.cli.common.files import opened_database
 from gateway.cli.common.options import LocalOptions, json_option, with_local
 from gateway.cli.common.text import say
 from gateway.code import queries
@@ -114,19 +114,16 @@ def _groups(groups: Mapping[str, Callable[[CodeUse], str] | None]) -> Callable[[
                 cut = f" (the first {len(rows)})" if name in answer.cut else ""
                 say(f"\n{name.replace('_', ' ')}{cut}:")
             several = len(answer.of) > 1
-            lines = [
-                _use(use, shown(use) if shown else _caller(use, with_target=several), root) for use in rows
-            ]
+            lines = []
+            for use in rows:
+                caller = f"{use.caller} -> {use.target}" if several and use.target else use.caller
+                lines.append(_use(use, shown(use) if shown else caller, root))
             for line in dict.fromkeys(lines):  # an import of several names is one line
                 say(line)
         if not any(getattr(answer, name) for name in groups):
             say("nothing found", err=True)
 
     return show
-
-
-def _caller(use: CodeUse, *, with_target: bool) -> str:
-    return f"{use.caller} -> {use.target}" if with_target and use.target else use.caller
 
 
 def _use(use: CodeUse, name: str, root: Path) -> str:

@@ -19,8 +19,7 @@ from gateway.base.private import exposed
 from gateway.cli.common.options import LocalOptions, json_option, with_local
 from gateway.cli.common.surroundings import EXIT_CONFIGURATION, EXIT_FAILED
 from gateway.cli.common.text import say, size_text, table
-from gateway.cli.doctor.connections import check_store, check_upstreams, check_wiki
-from gateway.cli.doctor.question import check_question
+from gateway.cli.doctor.connections import check_question, check_store, check_upstreams, check_wiki
 from gateway.config.settings import Settings
 from gateway.inference.process.memory import Memory, read_memory
 from gateway.inference.process.snapshots import FOLDER, SnapshotSizes
@@ -77,23 +76,28 @@ def doctor(as_json: bool, systemd: bool, local: LocalOptions) -> int:
     plans = ThreadPlans(settings.thread_plan_dir).all()
     question = check_question(settings, [each.name for each in fits if each.verdict != "no"])
     upstreams = check_upstreams(settings)
-    wrong = problems(settings) + _unwritable(settings.data_dir)
+    wrong = problems(settings)
+    if not os.access(_existing(settings.data_dir), os.W_OK | os.X_OK):
+        wrong.append(
+            f"data_dir is {settings.data_dir}, where this account cannot write. Choose another, or mend owner and mode."
+        )
     startable = not wrong and (store is None or store.configured)
     status = 0 if startable else EXIT_CONFIGURATION
     if as_json:
-        found = {
-            "machine": machine,
-            "data_dir": str(settings.data_dir),
-            "models": fits,
-            "problems": wrong,
-            "data_dir_problem": exposed(settings.data_dir),
-            "wiki": wiki,
-            "store": store,
-            "threads": plans,
-            "question": question,
-            "upstream": upstreams,
-        }
-        say(found)
+        say(
+            {
+                "machine": machine,
+                "data_dir": str(settings.data_dir),
+                "models": fits,
+                "problems": wrong,
+                "data_dir_problem": exposed(settings.data_dir),
+                "wiki": wiki,
+                "store": store,
+                "threads": plans,
+                "question": question,
+                "upstream": upstreams,
+            }
+        )
         return status
     say(_machine_text(machine, settings))
     if remedy := exposed(settings.data_dir):
@@ -153,14 +157,6 @@ def _existing(folder: Path) -> Path:
     while not folder.exists():
         folder = folder.parent
     return folder
-
-
-def _unwritable(data_dir: Path) -> list[str]:
-    if os.access(_existing(data_dir), os.W_OK | os.X_OK):
-        return []
-    return [
-        f"data_dir is {data_dir}, where this account cannot write. Choose another, or mend owner and mode."
-    ]
 
 
 def fit(row: ModelRow, machine: MachineReport, settings: Settings) -> Fit:

@@ -100,7 +100,9 @@ def evaluate(
     is used only with --server.
     """
     if compare:
-        given = {each.opts[0] for each in ctx.command.params if _is_typed(ctx, each)}
+        typed = click.core.ParameterSource.COMMANDLINE
+        options = ctx.command.params
+        given = {each.opts[0] for each in options if ctx.get_parameter_source(each.name or "") is typed}
         if extra := sorted(given - {"--compare", "--json"}):
             raise click.UsageError(f"--compare cannot be combined with {extra[0]}, only with --json")
         _show_comparison(read_run(compare[0]), read_run(compare[1]), as_json)
@@ -147,10 +149,6 @@ def evaluate(
         kept = f"run the same command to resume {out}" if out else "with --out FILE, a run can be resumed"
         say(f"stopped after {len(run.rows)} of {len(questions)} questions; {kept}", err=True)
         ctx.exit(status)
-
-
-def _is_typed(ctx: click.Context, option: click.Parameter) -> bool:
-    return ctx.get_parameter_source(option.name or "") is click.core.ParameterSource.COMMANDLINE
 
 
 async def _problems(setup: Setup, questions: Sequence[Question]) -> list[str]:
@@ -241,17 +239,12 @@ def _print(run: Run, as_json: bool, as_markdown: bool) -> None:
     elif as_markdown:
         say(markdown(run), nl=False)
     else:
-        _show_run(run)
-
-
-def _show_run(run: Run) -> None:
-    """Print the run's tables; failed questions go to stderr."""
-    say(headline(run))
-    for each in tables(run):
-        say("\n" + table(each))
-    for row in run.rows:
-        if row.error:
-            say(f"{row.id} failed: {row.error}", err=True)
+        say(headline(run))
+        for each in tables(run):
+            say("\n" + table(each))
+        for row in run.rows:
+            if row.error:
+                say(f"{row.id} failed: {row.error}", err=True)
 
 
 def _show_comparison(before: Run, after: Run, as_json: bool) -> None:

@@ -17,7 +17,7 @@ from gateway.ask.types import AskResult
 from gateway.base.errors import ConfigurationError, ModelUnavailableError, NotFoundError
 from gateway.base.supervised import Supervision
 from gateway.cli.common.client import GatewayClient, ReplyError, ServerOptions
-from gateway.cli.common.database import opened_database
+from gateway.cli.common.files import opened_database
 from gateway.cli.common.text import say
 from gateway.config.settings import Settings
 from gateway.evaluation.memory import learned

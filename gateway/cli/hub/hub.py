@@ -29,10 +29,10 @@ from msgspec import Struct
 from tqdm import tqdm
 
 from gateway.cli.common.files import check_disk, locked
-from gateway.cli.hub.client import guarded_client
-from gateway.cli.hub.errors import PullError, hub_errors
+from gateway.cli.hub.client import PullError, guarded_client, hub_errors
 
 _READ_BYTES = 4 * 1024 * 1024
+_BUSY = "another `hearth pull` of this file is running"
 # The user agent without versions of other packages: huggingface-hub would look them up.
 constants.HF_HUB_DISABLE_TELEMETRY = True
 # A broken connection loses the bytes of an incomplete chunk; the default is 10 MB.
@@ -133,7 +133,7 @@ def download(remote: RemoteFile, target: Path, report: Callable[[int], None] | N
     Raises PullError. The partial file stays unless its checksum is wrong, also after a KeyboardInterrupt.
     """
     partial = partial_path(target, remote.etag)
-    with locked(partial, _busy()) as file:
+    with locked(partial, PullError(_BUSY)) as file:
         source = cached(remote.repo, remote.file, remote.commit)
         if source is not None and source.stat().st_size == remote.size:
             _copy(source, file)
@@ -145,13 +145,9 @@ def download(remote: RemoteFile, target: Path, report: Callable[[int], None] | N
 def copy_cached(source: Path, target: Path) -> None:
     """Copy a file of the hub's cache to ``target``. The cache names its files after their checksums."""
     partial = partial_path(target, source.name)
-    with locked(partial, _busy()) as file:
+    with locked(partial, PullError(_BUSY)) as file:
         _copy(source, file)
         _install(partial, file, Checksum.from_etag(source.name), target)
-
-
-def _busy() -> PullError:
-    return PullError("another `hearth pull` of this file is running")
 
 
 def _copy(source: Path, file: BinaryIO) -> None:

@@ -19,7 +19,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from gateway.cli.common.files import check_disk, locked
-from gateway.cli.hub.errors import PullError
+from gateway.cli.hub.client import PullError
 from gateway.models.catalog import Packaged
 
 Progress = Callable[[str, int, int], None]  # what is done, how much of it, and all of it

@@ -16,7 +16,7 @@ from gateway.base.resources import bundled
 from gateway.cli.common.options import LocalOptions, json_option, with_local
 from gateway.cli.common.surroundings import exit_status
 from gateway.cli.common.text import say, size_text
-from gateway.cli.hub.errors import PullError
+from gateway.cli.hub.client import PullError
 from gateway.cli.hub.hub import RemoteFile, cached, copy_cached, download, locate, partial_path, size_of
 from gateway.cli.hub.packages import make
 from gateway.models.catalog import Catalog, ModelRow, Packaged, model_path, split_repo_file

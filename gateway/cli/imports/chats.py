@@ -39,7 +39,11 @@ def foreign(source: Path, policy: PolicyName, left_out: Counter[str]) -> Iterato
         raise InvalidRequestError(f"{source} is a zip archive: unpack it and import its conversations.json")
     begin = raw.lstrip()[:1]
     if begin == b"[":
-        items = [(f"item {number}", each) for number, each in enumerate(_array(raw), 1)]
+        try:
+            array = msgspec.json.decode(raw, type=list[msgspec.Raw])
+        except _UNREADABLE as error:
+            raise _damaged(raw, error) from None
+        items = [(f"item {number}", each) for number, each in enumerate(array, 1)]
         if items and all("role" in _object(each, where) for where, each in items):  # the messages of one chat
             items = [("item 1", msgspec.Raw(b'{"messages":' + raw + b"}"))]
     elif begin == b"{":
@@ -52,13 +56,6 @@ def foreign(source: Path, policy: PolicyName, left_out: Counter[str]) -> Iterato
         archive, without = chat(_object(each, where), where, policy)
         left_out.update(without)
         yield where, archive
-
-
-def _array(raw: bytes) -> list[msgspec.Raw]:
-    try:
-        return msgspec.json.decode(raw, type=list[msgspec.Raw])
-    except _UNREADABLE as error:
-        raise _damaged(raw, error) from None
 
 
 def _documents(raw: bytes) -> list[tuple[str, msgspec.Raw]]:

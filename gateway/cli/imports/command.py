@@ -13,7 +13,7 @@ import msgspec
 from tqdm import tqdm
 
 from gateway.base.errors import InvalidRequestError
-from gateway.cli.common.database import opened_store
+from gateway.cli.common.files import opened_store
 from gateway.cli.common.options import LocalOptions, PathType, with_local
 from gateway.cli.common.text import say
 from gateway.cli.imports.chats import PARTS, foreign

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import NoReturn
@@ -13,8 +13,7 @@ import msgspec
 from tqdm import tqdm
 
 from gateway.base.private import make_private
-from gateway.cli.common.database import opened_database
-from gateway.cli.common.files import locked
+from gateway.cli.common.files import locked, opened_database
 from gateway.cli.common.options import LocalOptions, json_option, with_local
 from gateway.cli.common.text import say, table
 from gateway.cli.imports.dump_url import Download, DownloadError, Events
@@ -72,7 +71,8 @@ def import_wiki(
     with ExitStack() as stack:
         stack.callback(bar.close)
         make_private(folder := settings.data_dir / _FOLDER)
-        stack.enter_context(locked(folder / "lock", _busy()))
+        busy = "another `hearth import-wiki` is using this data directory: wait until it ends, or stop it"
+        stack.enter_context(locked(folder / "lock", DownloadError(busy, code="import_running", status=503)))
         path, download = _local(source, settings, bar)
         database = stack.enter_context(opened_database(settings.database_path))
         if path.is_dir():
@@ -187,14 +187,6 @@ class Bar:
             self._tqdm.update(position - self._tqdm.n)
 
 
-def _busy() -> DownloadError:
-    return DownloadError(
-        "another `hearth import-wiki` is using this data directory: wait until it ends, or stop it",
-        code="import_running",
-        status=503,
-    )
-
-
 def _report_text(report: ImportReport, source: str, seconds: float) -> str:
     counts = report.counts
     read = counts.added + counts.updated + counts.unchanged + counts.redirects
@@ -221,28 +213,26 @@ def _report_text(report: ImportReport, source: str, seconds: float) -> str:
     return "\n".join(lines)
 
 
-def _notices(report: ImportReport, settings: Settings, others: Mapping[str, int]) -> list[str]:
+def _notices(report: ImportReport, settings: Settings, others: Mapping[str, int]) -> Iterator[str]:
     """Notices: the sample was removed, links lead elsewhere, or two wikis are mixed."""
-    found = []
     if report.counts.sample_removed:
-        found.append(
+        yield (
             f"the import replaced the built-in sample wiki ({report.counts.sample_removed} pages and redirects), "
             "which is not loaded again"
         )
     address = page_address(report.site.base)
     if settings.wiki.page_url and address and address != settings.wiki.page_url:
-        found.append(
+        yield (
             f"citations link to {settings.wiki.page_url}, as wiki.page_url says, "
             f"but this wiki's pages are at {address}: remove the setting"
         )
     if not settings.wiki.page_url and not address:
-        found.append(
+        yield (
             f"citations link to {own_address(settings.server)}, because nothing says where the wiki is: "
             "set wiki.page_url if people read it elsewhere, or reach this server by another name"
         )
     for origin, count in others.items():
-        found.append(
+        yield (
             f"the store also has {count} pages and redirects of `{origin}`; where titles are the same, the page "
             "imported last replaces the other"
         )
-    return found

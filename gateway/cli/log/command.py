@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from gateway.base.errors import InvalidRequestError, NotFoundError
 from gateway.cli.common.client import GatewayClient, ReplyError, ServerOptions, with_server
-from gateway.cli.common.database import opened_store, store_exists
+from gateway.cli.common.files import opened_store, store_exists
 from gateway.cli.common.options import json_option
 from gateway.cli.common.text import say, table, text_of
 from gateway.inference.embedding import outline, outline_scores
@@ -84,10 +84,7 @@ def log(
         if store_exists(settings):  # do not create a database by looking
             with opened_store(settings) as database:
                 found = database.read_sync(lambda connection: list_records(connection, limit, before, kind))
-        if as_json:
-            say({"records": found})
-        else:
-            say(_table(found) if found else "no requests are logged")
+        say({"records": found} if as_json else _table(found) if found else "no requests are logged")
         return
     if not store_exists(settings):
         raise NotFoundError(f"no requests are logged: there is no database {settings.database_path}")
@@ -186,7 +183,12 @@ def replay_record(
     if "tool" in record.details:  # a step of a task
         results.append(_call_again(client, record))
         if not as_json:
-            say(_shown_call(results[0]))
+            step, output = record.text, record.answer
+            say(
+                f"--- {step}: not called again, it does more than read\n{output}"
+                if results[0]["same"] is None
+                else _compared(f"--- {step}", "result", results[0])
+            )
     for number, made in enumerate(record.generations, 1):
         prompt = prompts.get(made.prompt_name)
         call = call_of(made, prompt, record.details.get("prompt_place", "whole"))
@@ -212,7 +214,6 @@ def replay_record(
 
 
 def _shown(number: int, result: dict[str, Any]) -> str:
-    """Write a head line and both outputs in columns, or once if they are the same."""
     then, now = result["version"]
     prompt = (
         f", prompt {result['prompt']} v{then}{f' → v{now}' if then != now else ''}"
@@ -220,23 +221,22 @@ def _shown(number: int, result: dict[str, Any]) -> str:
         else ""
     )
     tokens = f"{result['completion_tokens'][0]} → {result['completion_tokens'][1]} tokens"
-    same = "the same output" if result["same"] else "another output"
-    head = f"--- generation {number}: {result['step']}{prompt}, seed {result['seed']}, {tokens}: {same}"
+    head = f"--- generation {number}: {result['step']}{prompt}, seed {result['seed']}, {tokens}"
+    return _compared(head, "output", result)
+
+
+def _compared(head: str, what: str, result: dict[str, Any]) -> str:
+    """Write a head line and both outputs in columns, or once if they are the same."""
+    outputs = result["output"]
     if result["same"]:
-        return f"{head}\n{result['output'][0]}"
-    return "\n".join([head, *_beside(result["output"])])
-
-
-def _beside(outputs: Sequence[str]) -> list[str]:
-    """Two texts in columns, with a head."""
+        return f"{head}: the same {what}\n{outputs[0]}"
     width = max(_MIN_WIDTH, shutil.get_terminal_size().columns // 2 - 2)
-    columns = [_wrapped(text, width) for text in outputs]
+    columns = [
+        [piece for line in text.split("\n") for piece in textwrap.wrap(line, width) or [""]]
+        for text in outputs
+    ]
     rows = [f"{left:<{width}} | {right}".rstrip() for left, right in zip_longest(*columns, fillvalue="")]
-    return [f"{'then':<{width}} | now", *rows]
-
-
-def _wrapped(text: str, width: int) -> list[str]:
-    return [piece for line in text.split("\n") for piece in textwrap.wrap(line, width) or [""]]
+    return "\n".join([f"{head}: another {what}", f"{'then':<{width}} | now", *rows])
 
 
 def _call_again(client: GatewayClient, record: RequestRecord) -> dict[str, Any]:
@@ -249,14 +249,6 @@ def _call_again(client: GatewayClient, record: RequestRecord) -> dict[str, Any]:
             raise
         return result
     return result | {"same": reply["now"] == record.answer, "output": [record.answer, reply["now"]]}
-
-
-def _shown_call(result: dict[str, Any]) -> str:
-    if result["same"] is None:
-        return f"--- {result['step']}: not called again, it does more than read\n{result['output'][0]}"
-    if result["same"]:
-        return f"--- {result['step']}: the same result\n{result['output'][0]}"
-    return "\n".join([f"--- {result['step']}: another result", *_beside(result["output"])])
 
 
 class Call(Struct, frozen=True):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import click
@@ -193,7 +193,9 @@ def _follow(client: GatewayClient, task: str, detach: bool) -> None:
                 step["state"] == "doing" and step["title"].startswith(_WAITING) for step in found["steps"]
             ):
                 waits = True
-                _show_last(found["steps"])
+                done = [step["result"] for step in found["steps"] if step["outcome"] == "done"]
+                if results := list(filter(None, done)):
+                    say(results[-1])  # before a step that takes long
                 say("it waits for its time; Ctrl-C leaves that to the server", err=True)
             if found["state"] != "running":
                 _show_stop(client, found)
@@ -202,12 +204,6 @@ def _follow(client: GatewayClient, task: str, detach: bool) -> None:
             if stopped and task.startswith("O-"):  # at the question of one of its tasks
                 _show_run(client, client.get(f"/v1/tasks/{stopped[0]}/run"))
                 return
-
-
-def _show_last(steps: Sequence[Mapping[str, Any]]) -> None:
-    """Results so far, before a step that takes long."""
-    if results := [step["result"] for step in steps if step["outcome"] == "done" and step["result"]]:
-        say(results[-1])
 
 
 def _show_stop(client: GatewayClient, found: Mapping[str, Any]) -> None:

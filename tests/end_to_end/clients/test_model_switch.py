@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from gateway.cli.common.database import opened_database
+from gateway.cli.common.files import opened_database
 from gateway.store.keys import create_key
 from tests.end_to_end.conftest import StartServer
 from tests.end_to_end.server import Server

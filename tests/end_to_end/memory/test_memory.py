@@ -9,7 +9,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from gateway.cli.common.database import opened_database
+from gateway.cli.common.files import opened_database
 from gateway.store.keys import create_key
 from tests.end_to_end.server import Server
 from tests.waiting import eventually

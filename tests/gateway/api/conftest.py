@@ -13,7 +13,7 @@ import httpx2
 import msgspec
 import pytest
 
-from gateway.cli.common.database import opened_store
+from gateway.cli.common.files import opened_store
 from gateway.config.settings import (
     MemorySettings,
     ModelSettings,

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from gateway.base.errors import ModelUnavailableError
-from gateway.cli.common.database import opened_database
+from gateway.cli.common.files import opened_database
 from gateway.cli.server.status import status
 from gateway.config.settings import Settings
 from gateway.inference.interface import HostHealth, ModelInfo

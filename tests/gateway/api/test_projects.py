@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import pytest
 
-from gateway.cli.common.database import opened_database
+from gateway.cli.common.files import opened_database
 from gateway.code.index import ProjectIndexer
 from gateway.config.settings import Settings
 from gateway.inference.interface import GenerateCall

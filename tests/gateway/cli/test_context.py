@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from gateway.cli.common.database import opened_database
+from gateway.cli.common.files import opened_database
 from gateway.cli.common.runfile import running
 from gateway.cli.common.surroundings import EXIT_INTERRUPTED
 from tests.gateway.cli.conftest import COMMAND, Run, run_command

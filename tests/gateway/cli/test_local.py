@@ -11,9 +11,9 @@ import pytest
 
 from gateway.base.cores import usable_cores
 from gateway.base.resources import bundled
-from gateway.cli.common.database import opened_database
+from gateway.cli.common.files import opened_database
 from gateway.cli.doctor.command import MachineReport, fit
-from gateway.cli.doctor.question import check_question
+from gateway.cli.doctor.connections import check_question
 from gateway.config.settings import Settings
 from gateway.inference.process.snapshots import SnapshotSizes
 from gateway.inference.process.thread_plans import ThreadPlan, ThreadPlans

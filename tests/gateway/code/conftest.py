@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.cli.common.database import opened_database
+from gateway.cli.common.files import opened_database
 from gateway.code import queries
 from gateway.code.index import Indexed, ProjectIndexer
 from gateway.code.meaning import Nearness

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gateway.base.resources import sample_wiki
-from gateway.cli.common.database import opened_database
+from gateway.cli.common.files import opened_database
 from gateway.config.settings import WikiSettings
 from gateway.wiki.dumps.sample import load_sample
 from gateway.wiki.local import LocalWiki

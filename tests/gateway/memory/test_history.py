@@ -13,7 +13,7 @@ import pytest
 
 from gateway.base.errors import ModelUnavailableError
 from gateway.base.supervised import Supervision
-from gateway.cli.common.database import opened_database
+from gateway.cli.common.files import opened_database
 from gateway.config.settings import MemorySettings
 from gateway.memory.history import History, MessageDocuments, Recalled
 from gateway.store.db import Database

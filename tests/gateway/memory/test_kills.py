@@ -18,7 +18,7 @@ import apsw
 import httpx2
 import pytest
 
-from gateway.cli.common.database import opened_store
+from gateway.cli.common.files import opened_store
 from tests.gateway.memory.forked import Nursery
 from tests.gateway.memory.scripted_server import settings_for
 

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from gateway.api.recording.recorder import Recorder
 from gateway.base.supervised import Supervision
-from gateway.cli.common.database import opened_database
+from gateway.cli.common.files import opened_database
 from gateway.config.settings import LogSettings, TaskSettings
 from gateway.models.prompts import PromptSet
 from gateway.runs.runner import RunParts

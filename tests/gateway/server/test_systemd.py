@@ -17,7 +17,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from gateway.base.supervised import Supervision
-from gateway.cli.common.database import opened_database
+from gateway.cli.common.files import opened_database
 from gateway.server.systemd import Notifier, inherited_socket
 from gateway.store.keys import create_key
 from tests.waiting import until

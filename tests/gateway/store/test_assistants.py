@@ -7,7 +7,7 @@ from typing import Any
 
 import apsw
 
-from gateway.cli.common.database import opened_database
+from gateway.cli.common.files import opened_database
 from gateway.store.memory.assistants import assistant_of, list_assistants, list_biographies, waiting_summaries
 from gateway.store.memory.conversations import any_conversation
 from gateway.store.memory.messages import open_messages

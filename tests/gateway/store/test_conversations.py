@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from gateway.base.errors import NotFoundError
-from gateway.cli.common.database import opened_database
+from gateway.cli.common.files import opened_database
 from gateway.store.db import Database
 from gateway.store.memory.conversations import (
     Conversation,

@@ -18,7 +18,7 @@ import pytest
 import structlog
 
 from gateway.base.errors import ConfigurationError, HearthError
-from gateway.cli.common.database import opened_database
+from gateway.cli.common.files import opened_database
 from gateway.store.db import Database
 from gateway.store.migrate import migrations
 from tests.gateway.store.full_disk import full_disk

@@ -6,7 +6,7 @@ import apsw
 import pytest
 
 from gateway.base.errors import ConfigurationError
-from gateway.cli.common.database import opened_database
+from gateway.cli.common.files import opened_database
 from gateway.store.db import Database
 from gateway.store.migrate import Migration, migrate, migrations, schema_version
 

@@ -11,7 +11,7 @@ import apsw
 import pytest
 
 from gateway.base.errors import ConfigurationError, HearthError
-from gateway.cli.common.database import opened_database, opened_store
+from gateway.cli.common.files import opened_database, opened_store
 from gateway.cli.common.runfile import claim
 from gateway.cli.doctor.connections import StoreCheck, check_store
 from gateway.cli.main import run

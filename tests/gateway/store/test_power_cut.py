@@ -9,7 +9,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from gateway.cli.common.database import opened_database
+from gateway.cli.common.files import opened_database
 from gateway.store.memory.conversations import add_conversation
 from gateway.store.memory.messages import NewMessage, add_message
 from tests.gateway.store.power_cut import Disk, PowerCutVFS

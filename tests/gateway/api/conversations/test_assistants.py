@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gateway.cli.common.database import opened_store
+from gateway.cli.common.files import opened_store
 from gateway.config.settings import Settings
 from tests.gateway.api.conftest import Client, changed, in_process, make_key
 from tests.gateway.api.conversations.test_change import live

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from gateway.cli.common.database import opened_database
+from gateway.cli.common.files import opened_database
 from gateway.config.settings import Settings
 from gateway.store.keys import revoke_key
 from tests.gateway.api.conftest import Client, LiveServer, make_key

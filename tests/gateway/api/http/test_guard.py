@@ -7,7 +7,7 @@ import pytest
 
 from gateway.api.http.auth import is_loopback, presented_key
 from gateway.base.errors import ConfigurationError
-from gateway.cli.common.database import opened_database
+from gateway.cli.common.files import opened_database
 from gateway.config.settings import Settings
 from gateway.server.app import ENDPOINTS, create_app
 from gateway.store.keys import revoke_key

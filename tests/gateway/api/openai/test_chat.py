@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from gateway.base.errors import ModelUnavailableError, NotFoundError, PromptTooLongError
-from gateway.cli.common.database import opened_database
+from gateway.cli.common.files import opened_database
 from gateway.config.settings import Settings
 from gateway.store.request_log import RequestRecord, get_record
 from model_host.protocol import Sampling

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gateway.cli.common.database import opened_database
+from gateway.cli.common.files import opened_database
 from gateway.config.settings import Settings
 from gateway.inference.interface import GenerateCall
 from gateway.store.request_log import RequestRecord, get_record

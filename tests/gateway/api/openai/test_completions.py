@@ -8,7 +8,7 @@ import openai
 import pytest
 
 from gateway.base.errors import ModelUnavailableError
-from gateway.cli.common.database import opened_database
+from gateway.cli.common.files import opened_database
 from gateway.config.settings import Settings
 from gateway.store.request_log import get_record
 from model_host.protocol import Delta, TokenLogprob, TopLogprob

@@ -5,7 +5,6 @@ from __future__ import annotations
 import array
 import asyncio
 import base64
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +13,10 @@ import ollama
 import openai
 import pytest
 
-from gateway.cli.common.database import opened_database
+from gateway.cli.common.files import opened_database
 from gateway.config.settings import EmbeddingSettings, Settings
 from gateway.store.request_log import get_record, list_records
-from tests.gateway.api.conftest import Client, LiveServer, changed, client_of, in_process, live
+from tests.gateway.api.conftest import Client, LiveServer, changed, client_of, in_process
 from tests.gateway.api.scripted import ScriptedInference
 from tests.waiting import until
 
@@ -30,18 +29,6 @@ def settings(settings: Settings, tiny_embedding_model: Path) -> Settings:
     return msgspec.structs.replace(
         settings, embedding=EmbeddingSettings(model=str(tiny_embedding_model), threads=1, context=256)
     )
-
-
-@pytest.fixture
-async def server(settings: Settings, inference: ScriptedInference) -> AsyncIterator[LiveServer]:
-    async with live(settings, inference) as running:
-        yield running
-
-
-@pytest.fixture
-async def client(settings: Settings, inference: ScriptedInference) -> AsyncIterator[Client]:
-    async with in_process(settings, inference) as made:
-        yield made
 
 
 def near(first: Any, second: Any) -> bool:

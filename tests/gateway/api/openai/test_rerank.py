@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
-from gateway.cli.common.database import opened_database
+from gateway.cli.common.files import opened_database
 from gateway.config.settings import EmbeddingSettings, RerankSettings, Settings
 from gateway.store.request_log import RequestRecord, get_record, list_records
 from tests.gateway.api.conftest import Client, changed, connected, in_process
@@ -24,12 +23,6 @@ DOCUMENTS = ["a fish", "a bird that flies", "the sea is deep", "42"]
 def settings(settings: Settings, tiny_reranker: Path) -> Settings:
     settings = changed(settings, "model", memory_headroom_bytes=0)
     return msgspec.structs.replace(settings, rerank=RerankSettings(model=str(tiny_reranker), threads=1))
-
-
-@pytest.fixture
-async def client(settings: Settings, inference: ScriptedInference) -> AsyncIterator[Client]:
-    async with in_process(settings, inference) as made:
-        yield made
 
 
 async def scores(client: Client, path: str = "/v1/rerank", **fields: Any) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 import openai
 import pytest
 
-from gateway.cli.common.database import opened_database
+from gateway.cli.common.files import opened_database
 from gateway.config.settings import Settings
 from gateway.store import responses as stored
 from model_host.protocol import Message, ToolCall, ToolDelta

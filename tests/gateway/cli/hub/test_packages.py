@@ -13,7 +13,7 @@ import gguf
 import msgspec
 import pytest
 
-from gateway.cli.hub.errors import PullError
+from gateway.cli.hub.client import PullError
 from gateway.cli.hub.packages import make
 from gateway.cli.hub.pull import PullReport, make_shown
 from gateway.models.catalog import Catalog, Packaged

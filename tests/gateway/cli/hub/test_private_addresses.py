@@ -18,8 +18,7 @@ from huggingface_hub import set_client_factory
 
 from gateway.base.errors import HearthError
 from gateway.cli.hub import hub
-from gateway.cli.hub.client import guarded_client
-from gateway.cli.hub.errors import PullError
+from gateway.cli.hub.client import PullError, guarded_client
 from gateway.cli.hub.hub import RemoteFile
 from gateway.cli.imports.dump_url import Download, Events
 from gateway.cli.main import run

@@ -19,7 +19,7 @@ from huggingface_hub.utils import hf_raise_for_status
 
 from gateway.cli.common.surroundings import exit_status as status_of
 from gateway.cli.hub import hub as downloads
-from gateway.cli.hub.errors import PullError, hub_errors
+from gateway.cli.hub.client import PullError, hub_errors
 from tests.gateway.cli.conftest import GGUF, Run
 from tests.gateway.cli.hub.hub_server import COMMIT, Hub
 from tests.waiting import PATIENCE, eventually
@@ -257,10 +257,9 @@ def test_a_full_disk_says_so_and_can_go_on() -> None:
 
 
 def test_a_second_pull_of_the_same_file_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / ".x.partial"
+    source, target = tmp_path / "a-checksum", tmp_path / "x.gguf"
     with (
-        downloads.locked(path, downloads._busy()),
+        downloads.locked(downloads.partial_path(target, source.name), PullError("")),
         pytest.raises(PullError, match="another `hearth pull`"),
-        downloads.locked(path, downloads._busy()),
     ):
-        pass
+        downloads.copy_cached(source, target)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from gateway.base.errors import HearthError, InvalidRequestError
 from gateway.base.redact import redact_value
-from gateway.cli.common.database import opened_database
+from gateway.cli.common.files import opened_database
 from tests.gateway.cli.imports.test_transfer import OPENAI, content, fill, run
 from tests.gateway.memory.test_kills import check_chain
 

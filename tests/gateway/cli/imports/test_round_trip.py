@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gateway.base.redact import redact
-from gateway.cli.common.database import opened_database
+from gateway.cli.common.files import opened_database
 from gateway.store.memory.assistants import Assistant, add_assistant
 from gateway.store.memory.conversations import add_conversation
 from gateway.store.memory.facts import put_fact

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from gateway.base.errors import ConfigurationError
-from gateway.cli.common.database import opened_database
+from gateway.cli.common.files import opened_database
 from gateway.cli.main import cli
 from gateway.store.db import Database
 from gateway.store.memory.assistants import (

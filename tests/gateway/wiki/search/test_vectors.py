@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from gateway.base.errors import ModelUnavailableError
 from gateway.base.ranking import K_SEARCH
 from gateway.base.supervised import Supervision
-from gateway.cli.common.database import opened_database
+from gateway.cli.common.files import opened_database
 from gateway.config.settings import WikiSettings
 from gateway.store.backup import copy_database
 from gateway.store.db import Database
