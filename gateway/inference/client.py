@@ -22,8 +22,7 @@ from gateway.inference.process.breaker import Breaker
 from gateway.inference.process.failures import RETRY_SECONDS, request_failure
 from gateway.inference.process.keepalive import IdleClock, Use
 from gateway.inference.process.launch import Launcher
-from gateway.inference.process.link import HostLink, encode
-from gateway.inference.process.pending import OpenRequest
+from gateway.inference.process.link import HostLink, OpenRequest, encode
 from gateway.inference.process.supervisor import Supervisor
 from gateway.inference.process.thread_plans import ThreadPlans
 from gateway.models.catalog import ResolvedModel

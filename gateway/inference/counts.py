@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import TypeVar
 
 MAX_ENTRIES = 4096
@@ -34,6 +34,18 @@ class CountCache:
             self._fingerprint = fingerprint
             self._counts.clear()
             self._characters = 0
+
+    async def counted(
+        self, texts: Sequence[str], count: Callable[[list[str]], Awaitable[Sequence[int]]]
+    ) -> list[int]:
+        """The count of each text; ``count`` counts those that are not known."""
+        distinct = dict.fromkeys(texts)
+        counts = {text: known for text in distinct if (known := self.get(text)) is not None}
+        unknown = [text for text in distinct if text not in counts]
+        for text, made in zip(unknown, await count(unknown), strict=True):
+            counts[text] = made
+            self.put(text, made)
+        return [counts[text] for text in texts]
 
     def get(self, text: str) -> int | None:
         count = self._counts.get(text)

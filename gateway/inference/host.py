@@ -10,6 +10,7 @@ from typing import TypeVar
 import msgspec
 
 from gateway.base.errors import ModelUnavailableError
+from gateway.base.structs import view
 from gateway.inference.client import HostClient, model_info, wrong_reply
 from gateway.inference.counts import CountCache, batches
 from gateway.inference.interface import GenerateCall, GenerationEvent, HostHealth, KeepAlive, ModelInfo
@@ -49,8 +50,7 @@ class HostInference(HostClient):
         return SpeedMeter(self._thread_plans, self._settings.threads)
 
     async def generate(self, call: GenerateCall) -> AsyncGenerator[GenerationEvent, None]:
-        fields = {name: getattr(call, name) for name in Generate.__struct_fields__ if name != "id"}
-        message = Generate(id=self.wire_id(call.id), **fields)
+        message = view(Generate, call, id=self.wire_id(call.id))
         line = encode(message)  # before a start: an invalid request must not start a host
         with self._idle.begin(call.keep_alive) as use:
             waiter = self._supervisor.join()
@@ -76,23 +76,21 @@ class HostInference(HostClient):
         return msgspec.structs.replace(health, speed=speed, foreground=self._speeds.foreground)
 
     async def count(self, texts: list[str], *, keep_alive: KeepAlive = None) -> list[int]:
-        counts: dict[str, int] = {}
         with self._idle.begin(keep_alive) as use:
             link = await self._supervisor.ensure_ready()
             self._known_counts.use_model(link.ready.result().fingerprint)
-            for text in dict.fromkeys(texts):
-                if (known := self._known_counts.get(text)) is not None:
-                    counts[text] = known
-            unknown = [text for text in dict.fromkeys(texts) if text not in counts]
-            for batch in batches(unknown):
-                message = Count(id=self.wire_id("count"), texts=batch)
-                answer = await self.answer(link, message, Counted, use)
-                if len(answer.counts) != len(batch):
-                    raise wrong_reply(answer)
-                for text, count in zip(batch, answer.counts, strict=True):
-                    counts[text] = count
-                    self._known_counts.put(text, count)
-        return [counts[text] for text in texts]
+
+            async def count(unknown: list[str]) -> list[int]:
+                counts: list[int] = []
+                for batch in batches(unknown):
+                    message = Count(id=self.wire_id("count"), texts=batch)
+                    answer = await self.answer(link, message, Counted, use)
+                    if len(answer.counts) != len(batch):
+                        raise wrong_reply(answer)
+                    counts += answer.counts
+                return counts
+
+            return await self._known_counts.counted(texts, count)
 
     async def count_prompt(self, messages: list[Message], *, tools: Sequence[Tool] = ()) -> int:
         message = Count(id=self.wire_id("count"), messages=messages, tools=list(tools))

@@ -26,6 +26,11 @@ from model_host.protocol import (
 
 # Time from the last request until the model is unloaded: seconds, negative = never, None = the setting.
 KeepAlive = float | None
+# Fields that shape the output besides prompt, sampling and tools.
+_SHAPING = (
+    *("json_schema", "grammar", "stop", "ignore_eos", "continue_final", "suffix"),
+    *("template_variables", "thought_tokens", "adapter"),
+)
 
 HostState = Literal["stopped", "starting", "ready", "stopping", "broken"]
 
@@ -69,18 +74,14 @@ class GenerateCall(Struct, frozen=True, kw_only=True):
     @property
     def obeyed(self) -> dict[str, Any]:
         """For the log: what shapes the output besides prompt and sampling, omitting defaults."""
-        given: dict[str, Any] = {"json_schema": self.json_schema, "grammar": self.grammar}
-        given |= {"stop": self.stop or None, "ignore_eos": self.ignore_eos or None}
-        given |= {"continue_final": self.continue_final or None, "suffix": self.suffix}
-        given |= {
-            "template_variables": self.template_variables or None,
-            "thought_tokens": self.thought_tokens,
-            "adapter": self.adapter or None,
+        plain = GenerateCall(id="")
+        given = {
+            name: getattr(self, name) for name in _SHAPING if getattr(self, name) != getattr(plain, name)
         }
         if self.tools:
             given |= {"tools": msgspec.to_builtins(self.tools), "tool_choice": self.tool_choice}
             given["parallel_tool_calls"] = self.parallel_tool_calls
-        return {name: value for name, value in given.items() if value is not None}
+        return given
 
 
 class LoadProgress(Struct, frozen=True):

@@ -146,3 +146,15 @@ def request_failure(event: Failed, names: Mapping[str, str] | None = None) -> He
     if event.retriable:
         return ModelUnavailableError(message, retry_after=retry_after, details=details)
     return HearthError(message, details=details)
+
+
+def fresh(error: HearthError) -> HearthError:
+    """A copy to raise: one exception raised in several tasks would collect the tracebacks of all."""
+    return type(error)(
+        error.message,
+        code=error.code,
+        status=error.status,
+        retry_after=error.retry_after,
+        param=error.param,
+        details=dict(error.details),
+    )

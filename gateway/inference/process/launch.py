@@ -14,8 +14,8 @@ import structlog
 from gateway.base.cores import usable_cores
 from gateway.base.errors import ModelUnavailableError
 from gateway.config.settings import ModelSettings
+from gateway.inference.process.failures import fresh
 from gateway.inference.process.memory import fit_memory
-from gateway.inference.process.pending import fresh
 from gateway.inference.process.thread_plans import ThreadPlans
 from gateway.models.catalog import ResolvedModel
 from gateway.models.gguf_header import GGUF_MAGIC

@@ -14,11 +14,10 @@ from gateway.base.errors import HearthError, ModelUnavailableError
 from gateway.config.settings import ModelSettings
 from gateway.inference.interface import HostState, LoadProgress
 from gateway.inference.process.breaker import Breaker
-from gateway.inference.process.failures import LifeEnd, crashed, stopped
+from gateway.inference.process.failures import LifeEnd, crashed, fresh, stopped
 from gateway.inference.process.keepalive import IdleClock
 from gateway.inference.process.launch import Launcher, LaunchPlan
 from gateway.inference.process.link import HostLink
-from gateway.inference.process.pending import fresh
 from gateway.inference.process.process import HostProcess
 from model_host.protocol import MAX_LINE_BYTES
 

@@ -8,8 +8,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from gateway.base.errors import HearthError, InvalidRequestError, ModelUnavailableError
-from gateway.inference.upstream.connection import Connection
-from gateway.inference.upstream.failures import MALFORMED, LostError, malformed
+from gateway.inference.upstream.connection import MALFORMED, Connection, LostError, malformed
 
 Schemas = Literal["response_format", "structured_outputs", "guided_json", "checked"]
 Grammars = Literal["grammar", "structured_outputs", "guided_grammar", "none"]

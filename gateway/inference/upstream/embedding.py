@@ -28,8 +28,7 @@ from gateway.inference.embedding import (
 )
 from gateway.inference.interface import HostHealth
 from gateway.inference.upstream.abilities import listed_model
-from gateway.inference.upstream.connection import Connection
-from gateway.inference.upstream.failures import malformed
+from gateway.inference.upstream.connection import Connection, malformed
 from gateway.inference.upstream.replicas import OnReplicas, Replicas
 from gateway.models.catalog import ResolvedModel, TaskPrompts, upstream_model
 from model_host.protocol import Lane

@@ -28,8 +28,14 @@ from gateway.inference.process.speed_meter import SpeedMeter
 from gateway.inference.speed import Learned
 from gateway.inference.upstream.abilities import Abilities, probe, prompt_tokens, tokenize_body
 from gateway.inference.upstream.checked import ATTEMPTS, failed, found_json, instructed
-from gateway.inference.upstream.connection import Connection
-from gateway.inference.upstream.failures import MALFORMED, FailedError, LostError, lost, malformed
+from gateway.inference.upstream.connection import (
+    MALFORMED,
+    Connection,
+    FailedError,
+    LostError,
+    lost,
+    malformed,
+)
 from gateway.inference.upstream.messages import (
     ReplyEvents,
     cannot,
@@ -185,12 +191,11 @@ class UpstreamInference(OnReplicas[Abilities]):
     async def count(self, texts: list[str], *, keep_alive: KeepAlive = None) -> list[int]:
         if self._counter is not None:
             return await self._counter.count(texts)
-        unknown = [text for text in dict.fromkeys(texts) if self._known_counts.get(text) is None]
-        made = await side_by_side(map(self.tokenize, unknown))
-        counts = dict(zip(unknown, map(len, made), strict=True))
-        for text, count in counts.items():
-            self._known_counts.put(text, count)
-        return [counts[text] if text in counts else self._known_counts.get(text) or 0 for text in texts]
+
+        async def count(unknown: list[str]) -> list[int]:
+            return [len(tokens) for tokens in await side_by_side(map(self.tokenize, unknown))]
+
+        return await self._known_counts.counted(texts, count)
 
     async def count_prompt(self, messages: list[Message], *, tools: Sequence[Tool] = ()) -> int:
         if self._counter is not None:

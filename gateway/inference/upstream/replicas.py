@@ -19,10 +19,10 @@ from gateway.base.errors import HearthError, ModelUnavailableError
 from gateway.base.structs import view
 from gateway.inference.interface import HostHealth, HostState, ReplicaHealth
 from gateway.inference.process.breaker import Breaker
-from gateway.inference.upstream.connection import Connection
-from gateway.inference.upstream.failures import (
+from gateway.inference.upstream.connection import (
     MALFORMED,
     RETRY_SECONDS,
+    Connection,
     FailedError,
     LostError,
     SilentError,
@@ -203,8 +203,12 @@ class Replicas(Generic[A]):
         if key is None:
             return min(among, key=lambda each: (each.open, each.served))
         most = math.ceil(_BOUND * (sum(each.open for each in among) + 1) / len(among))
-        ranked = sorted(among, key=lambda each: _weight(key, each.url), reverse=True)
-        return next(each for each in ranked if each.open < most)
+
+        def weight(each: Replica[A]) -> bytes:
+            named = f"{key}\0{each.url}".encode("utf-8", "surrogatepass")
+            return hashlib.blake2b(named, digest_size=8).digest()
+
+        return max((each for each in among if each.open < most), key=weight)
 
     def another_try(self, tried: Collection[Replica[A]], error: HearthError) -> bool:
         """Whether a request that failed with ``error`` at the last of ``tried`` is sent once more."""
@@ -282,7 +286,3 @@ class Replicas(Generic[A]):
     def _change(self) -> None:
         self._changed.set()
         self._changed = asyncio.Event()
-
-
-def _weight(key: str, url: str) -> bytes:
-    return hashlib.blake2b(f"{key}\0{url}".encode("utf-8", "surrogatepass"), digest_size=8).digest()

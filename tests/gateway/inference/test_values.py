@@ -20,7 +20,7 @@ from gateway.inference.counts import BATCH_BYTES, BATCH_TEXTS, CountCache, batch
 from gateway.inference.process.breaker import Breaker
 from gateway.inference.process.failures import describe_exit, died, load_failure, request_failure
 from gateway.inference.process.keepalive import IdleClock
-from gateway.inference.process.pending import OpenRequests
+from gateway.inference.process.link import OpenRequests
 from model_host.protocol import Delta, Failed, FailureCode
 
 

@@ -11,8 +11,7 @@ import pytest
 from gateway.base.errors import ModelUnavailableError
 from gateway.inference.interface import GenerateCall
 from gateway.inference.upstream import replicas
-from gateway.inference.upstream.connection import Connection
-from gateway.inference.upstream.failures import LostError
+from gateway.inference.upstream.connection import Connection, LostError
 from model_host.protocol import Delta, Finished, Message, Started
 from tests.gateway.inference.upstream.conftest import World
 from tests.gateway.inference.upstream.fake import FakeServer, serving
