@@ -6,6 +6,7 @@ import contextlib
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from uuid import uuid4
 
 import apsw
 import msgspec
@@ -24,7 +25,6 @@ from gateway.store.memory.runs import (
     delete_run,
     draft_of,
     items_of,
-    new_run_id,
     save_run,
     set_state,
 )
@@ -81,7 +81,7 @@ class Starter:
             made = items_of_words(found.title, self.tools, self.known(found.title))
             planned = "words" if made else ""
         run = TaskRun(
-            id=new_run_id(),
+            id=str(uuid4()),
             owner=owner,
             task=task,
             state="paused" if prepare and planned else "running",

@@ -17,7 +17,7 @@ from gateway.api import openapi, page
 from gateway.api.admin import health, model, requests
 from gateway.api.anthropic import routes as anthropic
 from gateway.api.ask import routes as ask
-from gateway.api.conversations import assistants, facts, rounds, runs, search, tasks
+from gateway.api.conversations import assistants, facts, runs, search, tasks
 from gateway.api.conversations import routes as conversation_routes
 from gateway.api.http.auth import Authenticator
 from gateway.api.http.context import RequestContext
@@ -34,11 +34,9 @@ from gateway.api.openai import (
     completions,
     embeddings,
     models,
-    rerank,
     responses,
     server_routes,
     stored_responses,
-    tokens,
 )
 from gateway.api.projects import routes as projects
 from gateway.api.projects.prompt import ProjectContext
@@ -94,8 +92,6 @@ MODEL_ENDPOINTS = (
     *chat.ENDPOINTS,
     *completions.ENDPOINTS,
     *embeddings.ENDPOINTS,
-    *rerank.ENDPOINTS,
-    *tokens.ENDPOINTS,
     *server_routes.ENDPOINTS,
     *models.ENDPOINTS,
     *health.ENDPOINTS,
@@ -109,7 +105,6 @@ ENDPOINTS = (
     *openapi.ENDPOINTS,
     *search.ENDPOINTS,  # before the conversations, whose ids match its path
     *conversation_routes.ENDPOINTS,
-    *rounds.ENDPOINTS,
     *assistants.ENDPOINTS,
     *requests.ENDPOINTS,
     *ollama_models.ENDPOINTS,

@@ -108,7 +108,7 @@ def _of_server(server: ServerSettings) -> Iterator[str]:
                 "without scheme, port and path"
             )
     for origin in server.allowed_origins:
-        if not _is_origin(origin):
+        if not _is_address(origin) or urlsplit(origin.rstrip("/")).path:
             yield f"server.allowed_origins has {origin!r}, which is not an origin: write it like https://hearth.example"
     for proxy in server.trusted_proxies:
         if not _is_network(proxy):
@@ -218,7 +218,9 @@ def _of_file(model: ResolvedModel) -> Iterator[str]:
     named, pairs = f"{model.name_setting} is {model.path}", header_pairs(model.path)
     architecture = pairs.get("general.architecture")
     pooling = pairs.get(f"{architecture}.pooling_type")
-    embeds = architecture in _embedding_architectures()
+    embeds = architecture in {
+        row.architecture for row in Catalog.load().rows if row.kind == "embedding" and row.architecture
+    }
     if not is_gguf(model.path):
         yield (
             f"{named}, which cannot be read or is not a GGUF file: fetch the model again with `hearth pull`, or choose "
@@ -260,10 +262,6 @@ def _of_adapters(paths: list[str], model: ResolvedModel) -> Iterator[str]:
         yield "model.adapters has two files of one name, by which requests choose: rename one of them"
 
 
-def _embedding_architectures() -> set[str]:
-    return {row.architecture for row in Catalog.load().rows if row.kind == "embedding" and row.architecture}
-
-
 def _is_network(text: str) -> bool:
     try:
         ipaddress.ip_network(text)
@@ -289,11 +287,6 @@ def _is_address(text: str) -> bool:
     except ValueError:
         return False
     return bool(parts.scheme and host) and not (parts.query or parts.fragment or "@" in parts.netloc)
-
-
-def _is_origin(text: str) -> bool:
-    """Whether this is an origin as browsers send it: scheme, host and port."""
-    return _is_address(text) and not urlsplit(text.rstrip("/")).path
 
 
 def _lower_or_raise(settings: Settings, low: str, high: str) -> str:

@@ -129,15 +129,7 @@ def add_record(
     size = len(msgspec.json.encode(clean))
     seq = _insert(connection, clean, redactions, size)
     if clean.conversation:
-        prompts = [each.messages for each in clean.generations]
-        note_sources(
-            connection,
-            seq,
-            owner=clean.owner,
-            conversation=clean.conversation,
-            prompts=prompts,
-            quoted=clean.quoted,
-        )
+        _note_sources(connection, seq, clean)
     connection.execute("UPDATE request_totals SET records = records + 1, bytes = bytes + ?", (size,))
     _rotate(connection, max_records, max_record_bytes)
     return seq
@@ -216,7 +208,7 @@ def _insert(connection: apsw.Connection, record: RequestRecord, redactions: int,
     seq = insert(connection, "requests", row)
     for table, children in (("generations", record.generations), ("request_pages", record.pages)):
         for index, child in enumerate(children):
-            insert(connection, table, {"request": seq, "seq": index, **msgspec.structs.asdict(child)})
+            insert(connection, table, child, request=seq, seq=index)
     return seq
 
 
@@ -232,31 +224,20 @@ def _rotate(connection: apsw.Connection, max_records: int, max_bytes: int) -> No
         delete_records(connection, "seq = (SELECT min(seq) FROM requests)", ())
 
 
-def note_sources(
-    connection: apsw.Connection,
-    request: int,
-    *,
-    owner: str,
-    conversation: str,
-    prompts: Sequence[Any],
-    quoted: Sequence[str],
-) -> None:
-    """Link a stored request to the other conversations of ``owner`` whose text is in its ``prompts``.
-
-    The caller adds the conversations that these quote.
-    """
+def _note_sources(connection: apsw.Connection, seq: int, record: RequestRecord) -> None:
+    """Link a stored request to the other conversations of its owner whose text is in its prompts."""
     sources = _LEARNED
-    if exists(connection, "assistants WHERE owner = ?", (owner,)):
+    if exists(connection, "assistants WHERE owner = ?", (record.owner,)):
         sources += f" UNION {_REMEMBERED}"
     connection.execute(
         f"INSERT INTO request_sources SELECT :request, conversation FROM ({sources}) AS sources "
         "WHERE conversation <> :own",
         {
-            "quoted": as_json(list(quoted)),
-            "request": request,
-            "owner": owner,
-            "own": conversation,
-            "prompts": "\n".join(_texts(prompts)),
+            "quoted": as_json(record.quoted),
+            "request": seq,
+            "owner": record.owner,
+            "own": record.conversation,
+            "prompts": "\n".join(_texts([each.messages for each in record.generations])),
         },
     )
 

@@ -93,9 +93,11 @@ def load(connection: apsw.Connection, struct: type[T], query: str, values: Value
     return found
 
 
-def insert(connection: apsw.Connection, table: str, row: msgspec.Struct | Mapping[str, Any]) -> int:
-    """Insert a struct, or values by column; returns the rowid."""
-    values = stored(row)
+def insert(
+    connection: apsw.Connection, table: str, row: msgspec.Struct | Mapping[str, Any], **more: Any
+) -> int:
+    """Insert a struct, or values by column, and ``more`` columns; returns the rowid."""
+    values = stored(row) | stored(more)
     connection.execute(
         f"INSERT INTO {table} ({', '.join(values)}) VALUES ({', '.join(':' + name for name in values)})",
         values,

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Annotated, Any
 from uuid import uuid4
 
-import apsw
 from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.structs import asdict
 
@@ -17,6 +17,8 @@ from gateway.api.conversations.replies import (
     ConversationReply,
     Erased,
     MessagePage,
+    RoundPage,
+    RoundReply,
     StoredMessageReply,
     SummaryPage,
     followed,
@@ -34,8 +36,8 @@ from gateway.base.structs import view
 from gateway.memory.compose import summary_text
 from gateway.memory.planning.budget import time_zone
 from gateway.memory.types import Block, LeftOut
-from gateway.store.code.projects import project_of
-from gateway.store.memory.assistants import get_assistant
+from gateway.store.code.projects import CodeProject, project_of
+from gateway.store.memory.assistants import Assistant, get_assistant
 from gateway.store.memory.conversations import (
     DEFAULT_POLICIES,
     Conversation,
@@ -45,7 +47,7 @@ from gateway.store.memory.conversations import (
     get_conversation,
     list_conversations,
 )
-from gateway.store.memory.messages import page_of_messages
+from gateway.store.memory.messages import list_rounds, page_of_messages
 from gateway.store.memory.summaries import current_summary, list_summaries
 
 Name = Annotated[str, Meta(min_length=1, max_length=120)]
@@ -160,30 +162,28 @@ def _check_zone(name: str) -> None:
         ) from None
 
 
-def _named_assistant(connection: apsw.Connection, which: str | None, owner: str) -> str | None:
-    """The id of an assistant that a body names. Raises InvalidRequestError."""
-    try:
-        return get_assistant(connection, which, owner).id if which else None
-    except NotFoundError as error:
-        raise invalid("assistant", error.message) from None
-
-
-def _named_project(connection: apsw.Connection, which: str | None) -> str | None:
-    """The id of a project that a body names. Raises InvalidRequestError."""
-    try:
-        return project_of(connection, which).id if which else None
-    except NotFoundError as error:
-        raise invalid("project", error.message) from None
+async def _ids(request: ApiRequest, given: dict[str, Any]) -> dict[str, Any]:
+    """The ids of the assistant and the project that a body has ``given`` by name. Raises InvalidRequestError."""
+    finders: dict[str, Callable[[str], Awaitable[Assistant | CodeProject]]] = {
+        "assistant": lambda which: request.read(lambda c: get_assistant(c, which, request.owner)),
+        "project": lambda which: request.read_local(lambda c: project_of(c, which)),
+    }
+    found: dict[str, Any] = {}
+    for field, find in finders.items():
+        if field in given:
+            try:
+                found[field] = (await find(given[field])).id if given[field] else None
+            except NotFoundError as error:
+                raise invalid(field, error.message) from None
+    return found
 
 
 async def create(request: ApiRequest, body: NewConversation) -> Struct:
     """A new conversation."""
     services = request.services
     new, redactions = without_secrets(body)
-    now, owner = time.time(), request.owner
-    assistant = await request.read(lambda c: _named_assistant(c, new.assistant, owner))
-    project = await request.read_local(lambda c: _named_project(c, new.project))
-    usual = "conversations" if assistant else services.settings.memory.policy
+    now, ids = time.time(), await _ids(request, asdict(new))
+    usual = "conversations" if ids["assistant"] else services.settings.memory.policy
     conversation = Conversation(
         id=str(uuid4()),
         owner=request.owner,
@@ -193,12 +193,7 @@ async def create(request: ApiRequest, body: NewConversation) -> Struct:
         updated_at=now,
         counted_by=services.model.name,
         redactions=redactions,
-        **asdict(new)
-        | {
-            "policy": new.policy or DEFAULT_POLICIES.get(new.kind, usual),
-            "assistant": assistant,
-            "project": project,
-        },
+        **asdict(new) | ids | {"policy": new.policy or DEFAULT_POLICIES.get(new.kind, usual)},
     )
     await services.database.write(lambda c: add_conversation(c, conversation))
     return shown(conversation)
@@ -220,11 +215,7 @@ async def change(request: ApiRequest, body: ConversationChange) -> Struct:
     services, conversation = request.services, await conversation_of(request)
     body, redactions = without_secrets(body)
     given = {n: v for n in body.__struct_fields__ if (v := getattr(body, n)) is not UNSET}
-    if "assistant" in given:
-        owner = request.owner
-        given["assistant"] = await request.read(lambda c: _named_assistant(c, given["assistant"], owner))
-    if "project" in given:
-        given["project"] = await request.read_local(lambda c: _named_project(c, given["project"]))
+    given |= await _ids(request, given)
     return shown(await services.conversations.edits.change(conversation, given, redactions))
 
 
@@ -319,6 +310,37 @@ async def post(request: ApiRequest, body: NewMessageBody) -> object:
     return await post_message(request, await conversation_of(request), body)
 
 
+class Mark(Body, frozen=True):
+    """Whether a round, or a message and its code, failed. What failed stays out of prompts and summaries."""
+
+    failed: bool
+
+
+async def rounds(request: ApiRequest, asked: Paged) -> dict[str, Any]:
+    """A page of the log by rounds, oldest first; ``before`` goes back to earlier rounds."""
+    select = partial(list_rounds, conversation=(await conversation_of(request)).id)
+    return await listed(request, asked, select, lambda rows: rows[0].round)
+
+
+async def mark_round(request: ApiRequest, mark: Mark) -> Struct:
+    """Mark all messages of a round as failed, or as not failed."""
+    conversation = await conversation_of(request)
+    number = str(request.path_params["round"])
+    if not (number.isascii() and number.isdigit() and len(number) < 16):
+        raise NotFoundError(f"there is no round `{number[:100]}`: rounds are numbered from 1", param="round")
+    return shown(
+        await request.services.conversations.edits.mark(conversation, mark.failed, number=int(number))
+    )
+
+
+async def mark_message(request: ApiRequest, mark: Mark) -> Struct:
+    """Mark a message as failed, or as not failed."""
+    conversation = await conversation_of(request)
+    message = str(request.path_params["message"])
+    marked = await request.services.conversations.edits.mark(conversation, mark.failed, message=message)
+    return shown(marked.messages[0])
+
+
 _ONE = "/v1/conversations/{id}"
 ENDPOINTS = (
     Endpoint(
@@ -339,4 +361,7 @@ ENDPOINTS = (
     Endpoint("POST", f"{_ONE}/convert", convert, Conversion, CompactionReply, optional=True),
     Endpoint("POST", f"{_ONE}/rollover", rollover, reply=ConversationReply, status=201),
     Endpoint("GET", f"{_ONE}/events", events, streams=SSE),
+    Endpoint("GET", f"{_ONE}/rounds", rounds, reply=RoundPage, query=Paged),
+    Endpoint("PATCH", f"{_ONE}/rounds/{{round}}", mark_round, Mark, RoundReply),
+    Endpoint("PATCH", f"{_ONE}/messages/{{message}}", mark_message, Mark, StoredMessageReply),
 )

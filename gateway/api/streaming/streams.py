@@ -8,7 +8,6 @@ from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, aclosing, nullcontext
 from dataclasses import KW_ONLY, dataclass, field
-from types import TracebackType
 from typing import Any, Generic, Self, TypeVar, cast
 
 import msgspec
@@ -133,9 +132,7 @@ class Relay(Generic[T]):
         self._drain.track(self._task, endless=self._endless)
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         self._closing = True
         if self._task is not None:
             self._task.cancel()

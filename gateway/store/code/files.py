@@ -177,10 +177,10 @@ def put_parts(connection: apsw.Connection, file: int, parts: Iterable[Part]) -> 
             values = (part.line, part.end_line, kept.pop())
             connection.execute("UPDATE code_parts SET line = ?, end_line = ? WHERE id = ?", values)
             continue
-        row = {**asdict(part), "file": file, "digest": digest}
+        row = asdict(part)
         text = {"title": part.title, "body": row.pop("body")}
-        number = insert(connection, "code_parts", row)
-        insert(connection, TEXT_INDEX, {"rowid": number, **text})
+        number = insert(connection, "code_parts", row, file=file, digest=digest)
+        insert(connection, TEXT_INDEX, text, rowid=number)
     gone = [(number,) for numbers in known.values() for number in numbers]
     connection.executemany("DELETE FROM code_parts WHERE id = ?", gone)
 

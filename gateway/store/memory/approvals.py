@@ -46,13 +46,11 @@ class Approval(Struct, frozen=True, kw_only=True):
 
 def add_approval(connection: apsw.Connection, owner: str, pattern: Pattern, now: float) -> None:
     """Approve every call that matches, once."""
-    row = (
-        owner, pattern.tool, pattern.version, msgspec.json.encode(pattern.arguments, order="sorted").decode(), now,
-    )  # fmt: skip
+    arguments = msgspec.json.encode(pattern.arguments, order="sorted").decode()
     connection.execute(
         "INSERT INTO approvals (owner, tool, version, pattern, created_at) VALUES (?, ?, ?, ?, ?) "
         "ON CONFLICT DO NOTHING",
-        row,
+        (owner, pattern.tool, pattern.version, arguments, now),
     )
 
 

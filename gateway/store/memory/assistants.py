@@ -191,7 +191,7 @@ def add_reflection(
     if (last[0].version if last else 0) != reflection.version - 1:
         raise StaleSummaryError("the assistant has another reflection meanwhile")
     try:
-        insert(connection, "reflections", msgspec.structs.asdict(reflection) | {"assistant": assistant})
+        insert(connection, "reflections", reflection, assistant=assistant)
         for summary in summaries:
             add_reflected(connection, assistant, summary, reflection.version)
     except apsw.ConstraintError:

@@ -12,7 +12,6 @@ from typing import Literal
 from uuid import uuid4
 
 import apsw
-import msgspec
 from msgspec import Struct
 
 from gateway.base.errors import InvalidRequestError
@@ -55,10 +54,9 @@ def put_fact(connection: apsw.Connection, new: NewFact) -> Fact | None:
         same = " ".join(old.text.split()).casefold() == " ".join(new.text.split()).casefold()
         if same or (old.message or 0) > (new.message or math.inf):
             return None
-    name = old.id if old is not None else str(uuid4())
-    if old is not None:
         connection.execute("UPDATE facts SET ended_at = ? WHERE seq = ?", (new.valid_from, old.seq))
-    seq = insert(connection, "facts", msgspec.structs.asdict(new) | {"id": name})
+    name = old.id if old is not None else str(uuid4())
+    seq = insert(connection, "facts", new, id=name)
     if old is not None:
         connection.execute("UPDATE facts SET superseded_by = ? WHERE seq = ?", (seq, old.seq))
     return get_fact(connection, name, new.owner)

@@ -67,7 +67,7 @@ def add_message(connection: apsw.Connection, message: NewMessage) -> StoredMessa
     ).get
     round_, role = last or (0, "assistant")
     round_ = round_ + 1 if message.role == "user" and role == "assistant" else max(1, round_)
-    seq = insert(connection, "messages", msgspec.structs.asdict(message) | {"round": round_})
+    seq = insert(connection, "messages", message, round=round_)
     connection.execute(
         "UPDATE conversations SET updated_at = max(updated_at, ?) WHERE id = ?",
         (message.created_at, message.conversation),

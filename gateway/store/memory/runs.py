@@ -6,9 +6,7 @@ without an outcome may have had its effect.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Literal
-from uuid import uuid4
 
 import apsw
 import msgspec
@@ -236,8 +234,7 @@ def set_item_state(connection: apsw.Connection, run: TaskRun, item: str, state: 
 
 def begin_step(connection: apsw.Connection, run: str, intent: Intent, now: float) -> int:
     """Store what is about to be done; returns its ``seq``."""
-    row = {"run": run, **msgspec.structs.asdict(intent), "tokens": 0, "seconds": 0.0, "began_at": now}
-    return insert(connection, "run_steps", row)
+    return insert(connection, "run_steps", intent, run=run, tokens=0, seconds=0.0, began_at=now)
 
 
 def end_step(
@@ -252,11 +249,10 @@ def end_step(
     request: str = "",
 ) -> None:
     """Store the outcome of a step that has none, and count its tokens and seconds. Raises RunConflictError."""
-    values = (outcome, result, tokens, seconds, request, now, seq)
     connection.execute(
         "UPDATE run_steps SET outcome = ?, result = ?, tokens = ?, seconds = ?, request = ?, ended_at = ? "
         "WHERE seq = ? AND outcome IS NULL",
-        values,
+        (outcome, result, tokens, seconds, request, now, seq),
     )
     if not connection.changes():
         raise RunConflictError("the step has ended already, or its run was deleted")
@@ -271,12 +267,8 @@ def add_breakpoint(
     connection: apsw.Connection, run: TaskRun, new: NewBreakpoint, *, now: float, expires_at: float
 ) -> int:
     """Store a BREAKPOINT; returns its id."""
-    row = msgspec.structs.asdict(new)
-    return insert(
-        connection,
-        "breakpoints",
-        {**row, "owner": run.owner, "run": run.id, "created_at": now, "expires_at": expires_at},
-    )
+    more = {"owner": run.owner, "run": run.id, "created_at": now, "expires_at": expires_at}
+    return insert(connection, "breakpoints", new, **more)
 
 
 def answer_breakpoint(connection: apsw.Connection, found: Breakpoint, value: object, now: float) -> None:
@@ -316,17 +308,12 @@ def unanswered(connection: apsw.Connection, task: Task) -> str | None:
     return found
 
 
-def new_run_id() -> str:
-    return str(uuid4())
-
-
 def _view(connection: apsw.Connection, run: TaskRun) -> RunView:
-    values: Sequence[Any] = (run.id,)
     return RunView(
         run=run,
         task=get_task(connection, run.task, run.owner),
         items=items_of(connection, run.task, run.owner),
-        steps=select(connection, RunStep, "run_steps WHERE run = ? ORDER BY seq", values),
-        breakpoints=select(connection, Breakpoint, "breakpoints WHERE run = ? ORDER BY id", values),
+        steps=select(connection, RunStep, "run_steps WHERE run = ? ORDER BY seq", (run.id,)),
+        breakpoints=select(connection, Breakpoint, "breakpoints WHERE run = ? ORDER BY id", (run.id,)),
         approvals=list_approvals(connection, run.owner),
     )

@@ -50,9 +50,6 @@ class Cursor:
         row = next(self._rows, None)
         return row[0] if row is not None and len(row) == 1 else row
 
-    def fetchone(self) -> tuple[Any, ...] | None:
-        return next(self._rows, None)
-
     def fetchall(self) -> list[tuple[Any, ...]]:
         return list(self._rows)
 

@@ -129,7 +129,7 @@ def write_assistant(connection: apsw.Connection, row: AssistantRow, owner: str |
     connection.execute("DELETE FROM biographies WHERE assistant = ?", (assistant.id,))
     for table, versions in (("biographies", row.biographies), ("reflections", row.reflections)):
         for each in versions:
-            insert(connection, table, msgspec.structs.asdict(each) | {"assistant": assistant.id})
+            insert(connection, table, each, assistant=assistant.id)
     return True
 
 
@@ -266,10 +266,9 @@ def _insert_message(
 ) -> int:
     """Insert a message; ``seqs`` maps old numbers of earlier messages to new ones. Returns its new number."""
     answers = None if message.answers is None else _mapped(seqs, message.answers)
-    values = msgspec.structs.asdict(message)
-    values |= {"conversation": conversation, "summarized_by": None, "answers": answers}
-    values["seq"] = message.seq if keep else None
-    return insert(connection, "messages", values)
+    seq = message.seq if keep else None
+    changes = {"conversation": conversation, "summarized_by": None, "answers": answers, "seq": seq}
+    return insert(connection, "messages", message, **changes)
 
 
 def _insert_summary(
@@ -288,14 +287,16 @@ def _insert_summary(
         before = numbers.messages.get(seq, 0)
         return seqs.get(seq, before if before < begin else 0)
 
-    values = msgspec.structs.asdict(summary) | {
-        "seq": summary.seq if keep else None,
-        "conversation": conversation,
-        "superseded_by": None,
-        "first": place(summary.first),
-        "last": place(summary.last),
-    }
-    return insert(connection, "summaries", values)
+    return insert(
+        connection,
+        "summaries",
+        summary,
+        seq=summary.seq if keep else None,
+        conversation=conversation,
+        superseded_by=None,
+        first=place(summary.first),
+        last=place(summary.last),
+    )
 
 
 def _mapped(seqs: dict[int, int], seq: int) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import apsw
-import msgspec
 from msgspec import Struct
 
 from gateway.store.rows import exists, insert, select_one
@@ -58,16 +57,14 @@ def put_fetched(
     """Cache the page in place of its other revisions; evict the least recently used ones beyond ``max_bytes``."""
     size = len(page.sections.encode())
     connection.execute("DELETE FROM wiki_fetched WHERE title = ?", (page.title,))
-    row = {"wiki": wiki, "reader": reader, "bytes": size, "updated_at": now, "used_at": now}
-    insert(connection, "wiki_fetched", msgspec.structs.asdict(page) | row)
-    totals = _totals(connection)
-    if totals.bytes <= max_bytes:
-        return totals
-    connection.execute(
-        "DELETE FROM wiki_fetched WHERE id IN (SELECT id FROM (SELECT id, "
-        "sum(bytes) OVER (ORDER BY used_at DESC, id DESC) AS running FROM wiki_fetched) WHERE running > ?)",
-        (max_bytes,),
-    )
+    more = {"wiki": wiki, "reader": reader, "bytes": size, "updated_at": now, "used_at": now}
+    insert(connection, "wiki_fetched", page, **more)
+    if _totals(connection).bytes > max_bytes:
+        connection.execute(
+            "DELETE FROM wiki_fetched WHERE id IN (SELECT id FROM (SELECT id, "
+            "sum(bytes) OVER (ORDER BY used_at DESC, id DESC) AS running FROM wiki_fetched) WHERE running > ?)",
+            (max_bytes,),
+        )
     return _totals(connection)
 
 
@@ -88,5 +85,4 @@ def fetched_sketch(connection: apsw.Connection, title: str) -> bytes:
 
 
 def _totals(connection: apsw.Connection) -> Totals:
-    pages, size = connection.execute("SELECT count(*), coalesce(sum(bytes), 0) FROM wiki_fetched").get
-    return Totals(int(pages), int(size))
+    return Totals(*connection.execute("SELECT count(*), coalesce(sum(bytes), 0) FROM wiki_fetched").get)

@@ -141,7 +141,9 @@ def names_by_key(connection: apsw.Connection, key: str) -> list[Name]:
 def resolve(connection: apsw.Connection, name: str) -> str | None:
     """Title of the page that ``name`` leads to; None for a dead end or a loop."""
     for _ in range(MAX_REDIRECTS + 1):
-        found = _best_name(connection, name)
+        # The name itself, otherwise one that differs in case, spacing or width; pages before redirects.
+        alike = names_by_key(connection, title_key(name))
+        found = next((each for each in alike if each.name == name), None) or next(iter(alike), None)
         if found is None:
             return None
         if found.target == found.name:
@@ -153,13 +155,6 @@ def resolve(connection: apsw.Connection, name: str) -> str | None:
 def page(connection: apsw.Connection, title: str) -> PageRow | None:
     """The page of exactly this title."""
     return select_one(connection, PageRow, "wiki_pages WHERE title = ?", (title,))
-
-
-def _best_name(connection: apsw.Connection, name: str) -> Name | None:
-    """The name itself, otherwise one that differs in case, spacing or width; pages before redirects."""
-    found = names_by_key(connection, title_key(name))
-    exact = [candidate for candidate in found if candidate.name == name]
-    return next(iter(exact or found), None)
 
 
 def _put_name(connection: apsw.Connection, name: str, target: str, origin: str) -> None:
