@@ -220,10 +220,6 @@ async def notices(request: ApiRequest) -> Struct:
 
 async def list_all(request: ApiRequest, asked: PagedByTime) -> RunPage:
     """The caller's runs, newest first."""
-    return await page_of(request, asked)
-
-
-async def page_of(request: ApiRequest, asked: PagedByTime) -> RunPage:
     found = await request.services.database.read(
         lambda c: list_runs(c, request.owner, asked.limit, asked.cursor)
     )
