@@ -7,7 +7,15 @@ from datetime import datetime
 
 from gateway.memory.answers.computed.answer import computed_answer
 from gateway.memory.answers.gist import gist_answer
-from gateway.memory.answers.notices import abilities, forgetting, just_said, unspoken, unstored, untranslated
+from gateway.memory.answers.notices import (
+    abilities,
+    called,
+    forgetting,
+    just_said,
+    unspoken,
+    unstored,
+    untranslated,
+)
 
 
 def known_reply(
@@ -22,9 +30,7 @@ def known_reply(
     if not answer and small:
         secret, in_part = unstored(asked)
         answer, after = ("", secret) if in_part else (secret, "")
-        answer = answer or (
-            ""
-            if plays
-            else abilities(asked) or forgetting(asked) or just_said(asked, before) or gist_answer(asked)
-        )
+        if not answer and not plays:
+            told = abilities(asked) or called(asked) or forgetting(asked)
+            answer = told or just_said(asked, before) or gist_answer(asked)
     return answer or untranslated(languages, asked, before) or unspoken(languages, asked), after

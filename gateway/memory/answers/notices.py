@@ -14,6 +14,8 @@ from gateway.base.patterns import any_case
 from gateway.base.redact import MARK
 from gateway.memory.answers.questions import OPENINGS, in_vietnamese
 from gateway.memory.learning.plain import FILLERS, plain_clauses
+from gateway.memory.learning.statements import UPPER
+from gateway.memory.learning.values import NO_NAME
 from gateway.memory.learning.wordings import SUBJECT_VI
 from gateway.store.stop_words import speaks
 
@@ -34,6 +36,10 @@ _ASKS_NAME = any_case(
     rf"\W*(?:(?:{FILLERS})\W+)*(?:(?:what(?:['’]?s| is)|(?:do|can) (?:you|u) (?:have|tell me)) (?:your|ur|a) name|"
     r"(?:and )?how (?:do|should|can|may) i call you|what (?:are you|should i|can i|do i|may i) call(?:ed)?(?: you)?)"
     r"(?: please| again| by the way| btw)*\W*"
+)
+_ASKS_TO_CALL = any_case(
+    rf"\W*(?:(?:{FILLERS}|(?:can|could|would|will) (?:you|u)|you can|just|from now on)\W+)*call me "
+    rf"(?P<name>(?-i:[{UPPER}])[\w'’-]*)(?: instead| from now on| then| please)*\W*"
 )
 _ASKS_NEWS = any_case(
     rf"\W*(?:(?:{FILLERS})\W+)*(?:(?:what(?:['’]?s| is| are) |any |give me |tell me |show me )+"
@@ -100,6 +106,12 @@ def abilities(asked: str) -> str:
     if _ASKS_NEWS.fullmatch(asked):
         return NO_NEWS
     return ABILITIES if _ASKS_ABILITIES.fullmatch(asked) else ""
+
+
+def called(asked: str) -> str:
+    """Agree to a name that a message asks to be called; "" for another message."""
+    name = _ASKS_TO_CALL.fullmatch(asked)
+    return f"All right, {name['name']}." if name and not NO_NAME.search(name["name"]) else ""
 
 
 def forgetting(asked: str) -> str:

@@ -9,6 +9,7 @@ from gateway.memory.answers.notices import (
     UNSPOKEN,
     UNTRANSLATED,
     abilities,
+    called,
     forgetting,
     just_said,
     unspoken,
@@ -174,3 +175,15 @@ def test_it_has_no_name(text: str) -> None:
 )
 def test_other_names_are_other_questions(text: str) -> None:
     assert abilities(text) == ""
+
+
+@pytest.mark.parametrize(
+    "text", ["can you call me Dan instead?", "Please call me Dan.", "Hi, just call me Dan!"]
+)
+def test_a_name_is_agreed_to(text: str) -> None:
+    assert called(text) == "All right, Dan."
+
+
+@pytest.mark.parametrize("text", ["call me on Friday", "can you call me Tuesday?", "call me later"])
+def test_other_calls_are_left_to_the_model(text: str) -> None:
+    assert called(text) == ""
